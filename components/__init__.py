@@ -1,0 +1,1 @@
+"""Numerics: data, policies, loggers, bandit logs. Knows neither Prefect nor MLflow nor the store."""

@@ -1,0 +1,65 @@
+"""The registered multi-label datasets (the paper's Table 1, and what we add to it)."""
+
+from dataclasses import dataclass
+
+from multilogger.components.errors import BadInput
+
+LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """What a dataset must look like, and where its files stand below a mirror.
+
+    `n_train` and `n_test` are None when any number of rows is right (a user's own files).
+    A spec without files is embedded: it needs neither network nor mirror.
+    """
+
+    name: str
+    features: int
+    labels: int
+    n_train: int | None = None
+    n_test: int | None = None
+    train_file: str | None = None
+    test_file: str | None = None
+    note: str = ""
+
+    @property
+    def embedded(self) -> bool:
+        return self.train_file is None
+
+
+DATASETS: dict[str, DatasetSpec] = {
+    spec.name: spec
+    for spec in (
+        DatasetSpec("digits", 64, 10, 1257, 540, note="embedded; images of digits, one label a row"),
+        DatasetSpec(
+            "scene", 294, 6, 1211, 1196, "multilabel/scene_train.bz2", "multilabel/scene_test.bz2",
+            note="images of landscapes",
+        ),
+        DatasetSpec(
+            "yeast", 103, 14, 1500, 917, "multilabel/yeast_train.svm.bz2", "multilabel/yeast_test.svm.bz2",
+            note="functions of genes",
+        ),
+        DatasetSpec(
+            "tmc", 30438, 22, 21519, 7077,
+            "multilabel/tmc2007_train.svm.bz2", "multilabel/tmc2007_test.svm.bz2",
+            note="aviation safety reports; reduced by SVD",
+        ),
+        DatasetSpec(
+            "tmc500", 500, 22, 21519, 7077,
+            "multilabel/tmc2007_500_train.svm.bz2", "multilabel/tmc2007_500_test.svm.bz2",
+            note="tmc with 500 selected words; on mirrors only",
+        ),
+    )
+}  # fmt: skip
+
+
+def find_dataset(name: str) -> DatasetSpec:
+    """The spec registered under this name."""
+    if name not in DATASETS:
+        raise BadInput(
+            f"unknown dataset {name!r}; choose one of {', '.join(DATASETS)}, "
+            "or give your own files with --train, --test, --features and --labels"
+        )
+    return DATASETS[name]

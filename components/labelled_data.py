@@ -1,0 +1,88 @@
+"""Contexts with their true labels: one split of a dataset, dense or sparse, and its file.
+
+A split is one safetensors file: `labels` (n, q) as uint8, and either `dense` (n, d) or the
+three arrays of a CSR matrix. Sparse data stays sparse on disk.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from multilogger.components.errors import BadInput
+
+Features = NDArray[np.float32] | sparse.csr_array
+Labels = NDArray[np.uint8]
+
+SPARSE_BELOW = 0.5  # density under which CSR is the smaller of the two layouts
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """`x` (n, d) contexts and `y` (n, q) true labels in {0, 1}."""
+
+    x: Features
+    y: Labels
+
+    def __post_init__(self) -> None:
+        if self.x.shape[0] != self.y.shape[0]:
+            raise BadInput(f"{self.x.shape[0]} rows of features but {self.y.shape[0]} rows of labels")
+
+    @property
+    def rows(self) -> int:
+        return int(self.y.shape[0])
+
+    @property
+    def features(self) -> int:
+        return int(self.x.shape[1])
+
+    @property
+    def labels(self) -> int:
+        return int(self.y.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return sparse.issparse(self.x)
+
+    def take(self, rows: NDArray[np.intp]) -> "LabelledData":
+        """The given rows, in the given order."""
+        return LabelledData(self.x[rows], self.y[rows])
+
+
+def save_split(path: Path, data: LabelledData) -> None:
+    """Write one split to a safetensors file."""
+    from safetensors.numpy import save_file
+
+    tensors: dict[str, NDArray[np.generic]] = {"labels": np.ascontiguousarray(data.y)}
+    if isinstance(data.x, np.ndarray):
+        tensors["dense"] = np.ascontiguousarray(data.x, dtype=np.float32)
+    else:
+        tensors["csr_values"] = data.x.data.astype(np.float32)
+        tensors["csr_columns"] = data.x.indices.astype(np.int32)
+        tensors["csr_row_starts"] = data.x.indptr.astype(np.int64)
+        tensors["csr_shape"] = np.array(data.x.shape, dtype=np.int64)
+    save_file(tensors, path)
+
+
+def load_split(path: Path) -> LabelledData:
+    """Read what `save_split` wrote."""
+    from safetensors.numpy import load_file
+
+    tensors = load_file(path)
+    if "dense" in tensors:
+        return LabelledData(tensors["dense"], tensors["labels"])
+    rows, columns = (int(side) for side in tensors["csr_shape"])
+    x = sparse.csr_array(
+        (tensors["csr_values"], tensors["csr_columns"], tensors["csr_row_starts"]), shape=(rows, columns)
+    )
+    return LabelledData(x, tensors["labels"])
+
+
+def append_constant(x: Features) -> Features:
+    """Add the constant 1 column that stands for the bias, as the last one."""
+    ones = np.ones((x.shape[0], 1), dtype=np.float32)
+    if isinstance(x, np.ndarray):
+        return np.hstack([x, ones])
+    return sparse.csr_array(sparse.hstack([x, sparse.csr_array(ones)], format="csr"))
