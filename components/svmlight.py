@@ -36,7 +36,9 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
     if x.shape[0] == 0:
         raise BadInput(f"{path.name} has no rows; give a file with at least one")
     if not np.isfinite(x.data).all():
-        raise BadInput(f"{path.name} holds a feature that is not finite; remove or replace NaN and infinities")
+        raise BadInput(
+            f"{path.name} holds a feature that is not finite; remove or replace NaN and infinities"
+        )
     y = _label_matrix(targets, spec.labels, path.name)
     density = x.nnz / (x.shape[0] * x.shape[1])
     csr = sparse.csr_array(x)
@@ -44,7 +46,9 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
     return LabelledData(csr if density < SPARSE_BELOW else csr.toarray(), y)
 
 
-def _label_matrix(targets: list[tuple[float, ...]], labels: int, name: str) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+def _label_matrix(
+    targets: list[tuple[float, ...]], labels: int, name: str
+) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
     """One row of 0 and 1 for each tuple of label numbers."""
     y = np.zeros((len(targets), labels), dtype=np.uint8)
     for row, present in enumerate(targets):

@@ -1,0 +1,36 @@
+# `make run` and `make test` do all of their own set-up.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test check quick ui clean
+
+run: .venv/ready
+	$(BIN)/multilogger prepare --dataset digits
+
+test: check
+	$(BIN)/python -m pytest
+
+check: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# everything but the long real-data tests
+quick: .venv/ready
+	$(BIN)/python -m pytest -m "not slow"
+
+ui: .venv/ready
+	$(BIN)/multilogger ui
+
+# The store in data/ and the environment; what we ship in data/ stays.
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	git clean -fdXq data
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("multilogger needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dask,dev]'
+	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/multilogger
+	touch $@

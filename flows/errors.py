@@ -1,0 +1,69 @@
+"""What a person sees when something goes wrong: one line on stderr, an exit code; `--debug` for the rest."""
+
+import errno
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.store import ROOT_VARIABLE
+
+USER_ERROR = 2
+BUG = 1
+INTERRUPTED = 130
+
+REMEDIES = {
+    errno.ENOSPC: f"the disk is full: free some space, or move the store with {ROOT_VARIABLE}",
+    errno.EDQUOT: f"the disk quota is used up: free some space, or move the store with {ROOT_VARIABLE}",
+    errno.EACCES: f"no permission: mend it, or move the store with {ROOT_VARIABLE}",
+    errno.EPERM: f"no permission: mend it, or move the store with {ROOT_VARIABLE}",
+    errno.EROFS: f"the file system is read-only: move the store with {ROOT_VARIABLE}",
+}
+
+
+@contextmanager
+def one_line_errors(debug: bool) -> Iterator[None]:
+    """Turn exceptions of the enclosed command into one line and an exit code."""
+    try:
+        yield
+    except (typer.Exit, SystemExit):
+        raise
+    except KeyboardInterrupt:
+        _stop("interrupted; finished stages are kept, the same command goes on from there", INTERRUPTED)
+    except BaseException as error:
+        if debug:
+            traceback.print_exception(error)
+        line, code = explain(error)
+        _stop(line, code)
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """The line and the exit code for an exception."""
+    full = _disk_error_behind(error)
+    if full is not None:
+        where = f" ({full.filename})" if full.filename else ""
+        return f"{REMEDIES[full.errno or 0]}{where}", USER_ERROR
+    if isinstance(error, BadInput):
+        return " ".join(str(error).split()), USER_ERROR
+    text = " ".join(str(error).split())[:300]
+    return (
+        f"unexpected {type(error).__name__}: {text}; run again with --debug before the command for details",
+        BUG,
+    )
+
+
+def _disk_error_behind(error: BaseException | None) -> OSError | None:
+    """The file system's complaint in a chain of exceptions, if there is one with a remedy."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in REMEDIES:
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _stop(line: str, code: int) -> None:
+    sys.stderr.write(f"multilogger: {line}\n")
+    raise typer.Exit(code)

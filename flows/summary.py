@@ -1,0 +1,42 @@
+"""What a finished flow shows, as rows of text: the terminal, Prefect's page and Markdown all use these."""
+
+from collections.abc import Mapping
+
+from multilogger.flows.tables import Rows
+from multilogger.tasks.engine.execution import Outcome, Status
+from multilogger.tasks.replay import load_summary
+from multilogger.tasks.train_loggers import load_scores
+
+
+def stage_rows(outcomes: Mapping[str, Outcome]) -> Rows:
+    """How each stage came to its result, and where it is."""
+    return [
+        {
+            "stage": name,
+            "status": outcome.status.value,
+            "seconds": f"{outcome.seconds:.1f}",
+            "result": outcome.note if outcome.status is Status.SKIPPED else outcome.artifact.path,
+        }
+        for name, outcome in outcomes.items()
+    ]
+
+
+def policy_rows(loggers: Outcome) -> Rows:
+    """Test losses of the loggers and the CRF."""
+    return [
+        {"policy": name, "EXP": f"{losses['exp']:.3f}", "greedy": f"{losses['greedy']:.3f}"}
+        for name, losses in sorted(load_scores(loggers.artifact).items(), key=lambda item: item[0] == "crf")
+    ]
+
+
+def log_rows(log: Outcome) -> Rows:
+    """Size and mean loss of each logger's share of the log."""
+    return [
+        {
+            "logger": name,
+            "rows": f"{part['rows']:,.0f}",
+            "validation": f"{part['validation_rows']:,.0f}",
+            "mean loss": f"{part['mean_delta']:.3f}",
+        }
+        for name, part in load_summary(log.artifact).items()
+    ]

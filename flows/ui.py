@@ -1,0 +1,68 @@
+"""MLflow's own pages on this store."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.store import Store
+
+START_SECONDS = 90.0
+
+
+def serve_mlflow(port: int) -> None:
+    """Run `mlflow server` on loopback until Ctrl-C."""
+    store = Store.current().open()
+    if store.tracks_locally is False:
+        raise BadInput(f"runs go to {store.tracking_uri} (MLFLOW_TRACKING_URI); open that address instead")
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise BadInput(f"port {port} is in use; choose another with --port")
+    sys.stdout.write("Starting MLflow, this takes about ten seconds\n")
+    sys.stdout.flush()
+    server = subprocess.Popen(_command(store, port), start_new_session=True)
+    try:
+        _wait_until_up(server, port)
+        sys.stdout.write(f"MLflow is at http://127.0.0.1:{port} (Ctrl-C stops it)\n")
+        sys.stdout.flush()
+        server.wait()
+    except KeyboardInterrupt:
+        sys.stdout.write("Stopped\n")
+    finally:
+        _end(server)
+
+
+def _command(store: Store, port: int) -> list[str]:
+    return [
+        sys.executable, "-m", "mlflow", "server",
+        "--backend-store-uri", store.tracking_uri,
+        "--default-artifact-root", store.mlflow_artifacts.as_uri(),
+        "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
+    ]  # fmt: skip
+
+
+def _wait_until_up(server: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise BadInput(f"MLflow stopped with exit code {server.returncode}; its lines above say why")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.3)
+    raise BadInput(f"MLflow did not answer on port {port} within {START_SECONDS:.0f} s; try again")
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """Stop the server and its workers."""
+    if server.poll() is None:
+        os.killpg(server.pid, signal.SIGTERM)
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)

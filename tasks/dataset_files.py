@@ -1,0 +1,51 @@
+"""The files of a dataset artifact: two splits and what they are, as `download` and `reduce` leave them."""
+
+from pydantic import BaseModel, ConfigDict
+
+from multilogger.components.labelled_data import LabelledData, load_split, save_split
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.stage_run import StageRun, read_json
+
+
+class DatasetFacts(BaseModel):
+    """The paper's Table 1 row of a dataset, and a little more."""
+
+    model_config = ConfigDict(frozen=True)
+    name: str
+    features: int
+    labels: int
+    n_train: int
+    n_test: int
+    sparse: bool
+    labels_per_row: float
+    rows_without_label: int
+
+
+def save_dataset(run: StageRun, name: str, train: LabelledData, test: LabelledData) -> DatasetFacts:
+    """Write both splits and their facts; the splits apart, so that only who needs test reads it."""
+    save_split(run.file("train.safetensors"), train)
+    save_split(run.file("test.safetensors"), test)
+    facts = DatasetFacts(
+        name=name,
+        features=train.features,
+        labels=train.labels,
+        n_train=train.rows,
+        n_test=test.rows,
+        sparse=train.is_sparse,
+        labels_per_row=float(train.y.sum(axis=1).mean()),
+        rows_without_label=int((train.y.sum(axis=1) == 0).sum()),
+    )
+    run.save_json("dataset.json", facts.model_dump())
+    return facts
+
+
+def load_facts(data: Artifact) -> DatasetFacts:
+    return DatasetFacts(**read_json(data.folder / "dataset.json"))
+
+
+def load_train(data: Artifact) -> LabelledData:
+    return load_split(data.folder / "train.safetensors")
+
+
+def load_test(data: Artifact) -> LabelledData:
+    return load_split(data.folder / "test.safetensors")

@@ -1,0 +1,181 @@
+"""Stage: a dataset's files, from LibSVM, a mirror or the user's disk -> checked train and test splits."""
+
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from multilogger.components.datasets import LIBSVM, DatasetSpec, find_dataset
+from multilogger.components.digits import load_digits_split
+from multilogger.components.errors import BadInput
+from multilogger.components.svmlight import read_svmlight
+from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
+from multilogger.tasks.engine.artifact import sha256_of
+from multilogger.tasks.engine.progress import Bar
+from multilogger.tasks.engine.stage import StageSettings, stage
+from multilogger.tasks.engine.stage_run import StageRun
+
+ATTEMPTS = 3
+TIMEOUT_SECONDS = 30.0
+
+
+class DownloadSettings(StageSettings):
+    """Which dataset, and where its files are."""
+
+    # Where the files come from does not change what they must hold; own files enter the key by their hash.
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"mirror", "train_path", "test_path"})
+
+    dataset: str = Field("digits", description="registered name, or a name for your own files")
+    mirror: str | None = Field(None, description="folder or URL with LibSVM's layout; default LibSVM itself")
+    train_path: Path | None = Field(None, description="own svmlight multi-label train file")
+    test_path: Path | None = Field(None, description="own svmlight multi-label test file")
+    features: int | None = Field(None, ge=1, description="number of features of own files")
+    labels: int | None = Field(None, ge=1, description="number of labels of own files")
+    train_sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="sha256 of the train file")
+    test_sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="sha256 of the test file")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hash_own_files(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A file of the user's enters the key by its content."""
+        hashed = dict(values)
+        for split in ("train", "test"):
+            path = values.get(f"{split}_path")
+            if path is not None and values.get(f"{split}_sha256") is None:
+                if not Path(path).is_file():
+                    raise BadInput(f"there is no file {path}; --{split} takes a multi-label svmlight file")
+                hashed[f"{split}_sha256"] = sha256_of(Path(path))
+        return hashed
+
+    @model_validator(mode="after")
+    def _known_or_complete(self) -> "DownloadSettings":
+        own = [self.train_path, self.test_path, self.features, self.labels]
+        if all(part is None for part in own):
+            find_dataset(self.dataset)
+        elif any(part is None for part in own):
+            raise BadInput("your own files need all of --train, --test, --features and --labels")
+        return self
+
+    @property
+    def spec(self) -> DatasetSpec:
+        """What the files must look like."""
+        if self.features is not None and self.labels is not None:
+            return DatasetSpec(
+                self.dataset, self.features, self.labels,
+                train_file=str(self.train_path), test_file=str(self.test_path),
+            )  # fmt: skip
+        return find_dataset(self.dataset)
+
+
+@stage("download", version=1)
+def download(settings: DownloadSettings, run: StageRun) -> None:
+    """Fetch a dataset, check its shape, labels and numbers, and log the paper's Table 1 row."""
+    spec = settings.spec
+    if spec.embedded:
+        digits = load_digits_split()
+        facts = save_dataset(run, spec.name, digits.train, digits.test)
+    else:
+        with tempfile.TemporaryDirectory(dir=run.folder) as raw:
+            train_file = _fetch(
+                spec.train_file, settings.train_path, settings.train_sha256, settings, Path(raw), run
+            )
+            test_file = _fetch(
+                spec.test_file, settings.test_path, settings.test_sha256, settings, Path(raw), run
+            )
+            with run.progress("reading", 2) as advance:
+                train = read_svmlight(train_file, spec, spec.n_train)
+                advance()
+                test = read_svmlight(test_file, spec, spec.n_test)
+                advance()
+        facts = save_dataset(run, spec.name, train, test)
+    run.log_metrics(table1_metrics(facts))
+
+
+def table1_metrics(facts: DatasetFacts) -> dict[str, float]:
+    """The numbers of Table 1, by name."""
+    return {
+        "features": facts.features,
+        "labels": facts.labels,
+        "n_train": facts.n_train,
+        "n_test": facts.n_test,
+        "labels_per_row": facts.labels_per_row,
+        "rows_without_label": facts.rows_without_label,
+    }
+
+
+def _fetch(
+    name: str | None,
+    own: Path | None,
+    sha256: str | None,
+    settings: DownloadSettings,
+    raw: Path,
+    run: StageRun,
+) -> Path:
+    """The local path of one file, its hash checked where one is known."""
+    if own is not None:
+        return _checked(own, sha256)
+    if name is None:
+        raise TypeError(f"{settings.dataset} is embedded and has no files")
+    base = settings.mirror or LIBSVM
+    if "://" in base:
+        return _download(base, name, sha256, raw, run)
+    path = Path(base).expanduser() / name
+    if not path.is_file():
+        raise BadInput(
+            f"the mirror has no file {path}; a mirror is the folder that holds {name.split('/')[0]}/, "
+            "or leave --mirror out to fetch from LibSVM"
+        )
+    return _checked(path, sha256)
+
+
+def _checked(path: Path, sha256: str | None) -> Path:
+    if sha256 is not None and sha256_of(path) != sha256:
+        raise BadInput(
+            f"{path} has sha256 {sha256_of(path)}, expected {sha256}; the file changed: fetch it again"
+        )
+    return path
+
+
+def _download(base: str, name: str, sha256: str | None, raw: Path, run: StageRun) -> Path:
+    """Fetch over HTTP with retries; pooch writes to a temporary file and moves it when it is whole."""
+    import logging
+
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel(logging.ERROR)
+    url = f"{base.rstrip('/')}/{name}"
+    fetcher = pooch.create(
+        raw, base_url="", registry={name: sha256}, urls={name: url}, retry_if_failed=ATTEMPTS - 1
+    )
+    try:
+        with run.progress(f"fetching {Path(name).name}") as bar:
+            downloader = pooch.HTTPDownloader(progressbar=_PoochBar(bar), timeout=TIMEOUT_SECONDS)
+            return Path(fetcher.fetch(name, downloader=downloader))
+    except requests.RequestException as error:
+        raise BadInput(
+            f"could not fetch {url} in {ATTEMPTS} attempts ({type(error).__name__}); "
+            "check the network, or name a folder or URL that has the file with --mirror"
+        ) from error
+    except ValueError as error:
+        raise BadInput(
+            f"{url} does not have the expected sha256; the file changed or is corrupt: {error}"
+        ) from error
+
+
+class _PoochBar:
+    """Our progress bar in the shape that pooch wants."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self.total = 0
+
+    def update(self, amount: int) -> None:
+        self._bar(amount)
+
+    def reset(self) -> None:
+        return None
+
+    def close(self) -> None:
+        return None

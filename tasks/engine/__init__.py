@@ -1,0 +1,1 @@
+"""The stage engine: keys, artifacts, locks, caching through Prefect, tracking in MLflow."""

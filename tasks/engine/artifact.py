@@ -1,0 +1,131 @@
+"""Artifacts: the folder of files that a stage leaves, its manifest, and the one rename that publishes it."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MANIFEST = "manifest.json"
+
+
+class DamagedArtifact(Exception):
+    """The files on disk are not those of the manifest."""
+
+
+class FileEntry(BaseModel):
+    """One file of a manifest."""
+
+    model_config = ConfigDict(frozen=True)
+    sha256: str
+    bytes: int
+
+
+class Artifact(BaseModel):
+    """A reference to a finished stage: small, JSON, and enough to verify every byte of it.
+
+    `root` is where the store stands now; it is not written down, so a store may be moved.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    stage: str
+    key: str
+    path: str
+    files: dict[str, FileEntry]
+    run_id: str
+    root: Path = Field(exclude=True)
+
+    @property
+    def folder(self) -> Path:
+        return self.root / self.path
+
+    @property
+    def digest(self) -> str:
+        """Hash of the content alone: equal files give an equal digest, whoever made them."""
+        return digest_of(self.files)
+
+    @property
+    def size(self) -> int:
+        return sum(entry.bytes for entry in self.files.values())
+
+    def verify(self) -> None:
+        """Check every file against the manifest; raise `DamagedArtifact` with the first difference."""
+        if not self.folder.is_dir():
+            raise DamagedArtifact("its folder is gone")
+        present = _files_below(self.folder)
+        for name, entry in self.files.items():
+            if name not in present:
+                raise DamagedArtifact(f"{name} is missing")
+            if present[name].stat().st_size != entry.bytes or sha256_of(present[name]) != entry.sha256:
+                raise DamagedArtifact(f"{name} was altered")
+        extra = sorted(set(present) - set(self.files) - {MANIFEST})
+        if extra:
+            raise DamagedArtifact(f"{extra[0]} does not belong to it")
+
+
+def digest_of(files: dict[str, FileEntry]) -> str:
+    """Hash of a manifest: names and hashes of the files, in the order of their names."""
+    listing = json.dumps({name: files[name].sha256 for name in sorted(files)})
+    return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def sha256_of(path: Path) -> str:
+    """sha256 of a file, read in chunks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def manifest_of(folder: Path) -> dict[str, FileEntry]:
+    """Every file below a folder but the manifest itself, by its relative name."""
+    return {
+        name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size)
+        for name, path in sorted(_files_below(folder).items())
+        if name != MANIFEST
+    }
+
+
+def temporary_folder(final: Path) -> Path:
+    """A new folder beside the final one; what a killed process left there before is removed.
+
+    The caller holds the lock of the key, so nobody else is writing it.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in final.parent.glob(f".{final.name}.*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+
+
+def publish(temporary: Path, final: Path) -> None:
+    """Flush a finished folder to disk and move it into place in one rename.
+
+    What stood there, damaged or refreshed, is moved aside first: a reader sees the old folder,
+    none, or the new one, never a mixture.
+    """
+    temporary.chmod(0o755)
+    for path in _files_below(temporary).values():
+        _flush(path)
+    for folder in [temporary, *(p for p in temporary.rglob("*") if p.is_dir())]:
+        _flush(folder)
+    if final.exists():
+        aside = Path(tempfile.mkdtemp(prefix=f".{final.name}.old.", dir=final.parent))
+        final.rename(aside / "old")
+        temporary.rename(final)
+        shutil.rmtree(aside)
+    else:
+        temporary.rename(final)
+    _flush(final.parent)
+
+
+def _files_below(folder: Path) -> dict[str, Path]:
+    return {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if not p.is_dir()}
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,55 @@
+"""Prefect's caching, told our key and our idea of an intact result.
+
+Prefect asks its result store whether the record of a key exists, and takes a record that cannot be
+loaded as absent. So a serialiser that verifies the files while loading makes Prefect itself recompute
+whatever is missing or altered.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from prefect.cache_policies import CachePolicy
+from prefect.context import TaskRunContext
+from prefect.serializers import Serializer
+
+from multilogger.tasks.engine.artifact import Artifact, DamagedArtifact
+from multilogger.tasks.engine.progress import say
+from multilogger.tasks.engine.store import Store
+
+
+@dataclass
+class StageKey(CachePolicy):
+    """The key of the stage that a task runs; see `Stage.key`."""
+
+    def compute_key(
+        self,
+        task_ctx: TaskRunContext,
+        inputs: dict[str, Any],
+        flow_parameters: dict[str, Any],
+        **kwargs: Any,
+    ) -> str:
+        from multilogger.tasks.registry import STAGES
+
+        key: str = STAGES[inputs["stage"]].key(inputs["settings"], inputs["inputs"])
+        return key
+
+
+class ArtifactReference(Serializer):
+    """An artifact as JSON; loading it verifies the files that it refers to."""
+
+    type: Literal["multilogger-artifact"] = "multilogger-artifact"
+
+    def dumps(self, obj: Artifact) -> bytes:
+        return obj.model_dump_json().encode()
+
+    def loads(self, blob: bytes) -> Artifact:
+        artifact = Artifact(**json.loads(blob), root=Store.current().root)
+        try:
+            artifact.verify()
+        except DamagedArtifact as damage:
+            say(
+                f"{artifact.stage}: cached result {artifact.key[:8]} is damaged, {damage}; computing it again"
+            )
+            raise
+        return artifact

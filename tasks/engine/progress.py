@@ -1,0 +1,70 @@
+"""Progress of long work, shown by whoever is watching: a terminal, or nobody."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Bar(Protocol):
+    """A bar that is moved by calling it with the work done since the last call."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def __call__(self, amount: float = 1.0) -> None: ...
+
+
+class Watcher(Protocol):
+    """Shows bars and one-line messages."""
+
+    def bar(self, doing: str, total: float | None) -> Bar: ...
+
+    def say(self, line: str) -> None: ...
+
+
+class SilentBar:
+    """Nobody is watching."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __call__(self, amount: float = 1.0) -> None:
+        return None
+
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched_by(watcher: Watcher) -> Iterator[None]:
+    """Send bars and messages of the enclosed work to a watcher."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def open_bar(doing: str, total: float | None) -> Bar:
+    """A bar of the current watcher."""
+    watcher = _watcher.get()
+    return watcher.bar(doing, total) if watcher else SilentBar()
+
+
+def say(line: str) -> None:
+    """Show one line now; without a watcher it goes to the log."""
+    watcher = _watcher.get()
+    if watcher:
+        watcher.say(line)
+    else:
+        import logging
+
+        logging.getLogger("multilogger").warning(line)

@@ -1,0 +1,105 @@
+"""What a stage is: a name, a version, typed settings, named inputs and a pure function to a folder of files.
+
+    @stage("reduce", version=1)
+    def reduce(settings: ReduceSettings, data: Artifact, run: StageRun) -> None: ...
+
+Parameters annotated `Artifact` are the inputs; the one that is a `StageSettings` holds the settings.
+"""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict
+
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.stage_run import StageRun
+
+KEY_CHARACTERS = 16
+
+
+class StageSettings(BaseModel):
+    """Settings of a stage. Fields in `not_in_key` say how to work, not what to make."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    not_in_key: ClassVar[frozenset[str]] = frozenset()
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that decide the result, as JSON values."""
+        return self.model_dump(mode="json", exclude=set(self.not_in_key))
+
+
+Skip = Callable[[Any, Mapping[str, Artifact]], str | None]
+
+
+def never(_settings: Any, _inputs: Mapping[str, Artifact]) -> str | None:
+    """The rule of a stage that is always needed."""
+    return None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A declared stage. `skip` gives a reason when its only input may stand for its result."""
+
+    name: str
+    version: int
+    function: Callable[..., None]
+    settings_type: type[StageSettings]
+    inputs: tuple[str, ...]
+    skip: Skip = field(default=never)
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+    def key(self, settings: StageSettings, inputs: Mapping[str, Artifact]) -> str:
+        """Hash of name, version, settings, and the key and content of every input."""
+        identity = {
+            "stage": self.name,
+            "version": self.version,
+            "settings": settings.identity(),
+            "inputs": {name: [inputs[name].key, inputs[name].digest] for name in self.inputs},
+        }
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:KEY_CHARACTERS]
+
+    def call(self, settings: StageSettings, inputs: Mapping[str, Artifact], run: StageRun) -> None:
+        """Run the function; its files are in `run.folder` afterwards."""
+        self.function(settings, **{name: inputs[name] for name in self.inputs}, run=run)
+
+
+def stage(name: str, version: int, skip: Skip = never) -> Callable[[Callable[..., None]], Stage]:
+    """Declare a stage. Bump `version` when the meaning of its code changes."""
+
+    def declare(function: Callable[..., None]) -> Stage:
+        hints = get_type_hints(function)
+        settings = [h for h in hints.values() if isinstance(h, type) and issubclass(h, StageSettings)]
+        if len(settings) != 1 or hints.get("run") is not StageRun:
+            raise TypeError(f"stage {name!r} needs one settings parameter and `run: StageRun`")
+        inputs = tuple(parameter for parameter, hint in hints.items() if hint is Artifact)
+        return Stage(name, version, function, settings[0], inputs, skip)
+
+    return declare
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage with its settings and the steps that feed it: a pipeline is made of these values.
+
+    `inputs` is a tuple of (name, step) pairs, so that equal steps are equal and run once.
+    """
+
+    stage: Stage
+    settings: StageSettings
+    inputs: tuple[tuple[str, "Step"], ...] = ()
+
+
+def step(stage: Stage, settings: StageSettings, **inputs: Step) -> Step:
+    """Put a stage into a pipeline."""
+    if set(inputs) != set(stage.inputs):
+        raise TypeError(f"stage {stage.name!r} takes {stage.inputs}, got {tuple(inputs)}")
+    return Step(stage, settings, tuple(sorted(inputs.items())))

@@ -1,0 +1,55 @@
+"""What a stage function is handed: a folder to write to, and a place for its metrics and progress."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from multilogger.tasks.engine.progress import Bar, open_bar
+
+
+@dataclass(frozen=True)
+class MetricPoint:
+    """One value of a metric; curves have a step a point."""
+
+    name: str
+    value: float
+    step: int = 0
+
+
+@dataclass
+class StageRun:
+    """Collects what one execution leaves; the engine publishes it when the function returns."""
+
+    folder: Path
+    title: str = ""
+    metrics: list[MetricPoint] = field(default_factory=list)
+
+    def file(self, name: str) -> Path:
+        """The path of a file to write, its folder made."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def save_json(self, name: str, content: Mapping[str, Any] | Sequence[Any]) -> None:
+        """Write a JSON file that is the same for the same content."""
+        text = json.dumps(content, indent=2, sort_keys=True, allow_nan=False)
+        self.file(name).write_text(text + "\n", encoding="utf-8")
+
+    def log_metrics(self, values: Mapping[str, float]) -> None:
+        """Record single values."""
+        self.metrics += [MetricPoint(name, float(value)) for name, value in values.items()]
+
+    def log_curve(self, name: str, values: Iterable[float], first_step: int = 0) -> None:
+        """Record a value a step; written to MLflow in batches when the stage is done."""
+        self.metrics += [MetricPoint(name, float(v), first_step + i) for i, v in enumerate(values)]
+
+    def progress(self, doing: str, total: float | None = None) -> Bar:
+        """A progress bar, as a context manager; call it with the amount of work done."""
+        return open_bar(f"{self.title} · {doing}" if self.title else doing, total)
+
+
+def read_json(path: Path) -> Any:
+    """Read what `save_json` wrote."""
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,9 @@
+"""Every stage by its name, in the order of the pipeline."""
+
+from multilogger.tasks.download import download
+from multilogger.tasks.engine.stage import Stage
+from multilogger.tasks.reduce import reduce
+from multilogger.tasks.replay import replay
+from multilogger.tasks.train_loggers import train_loggers
+
+STAGES: dict[str, Stage] = {stage.name: stage for stage in (download, reduce, train_loggers, replay)}

@@ -1,0 +1,65 @@
+"""Stage: train data -> the logging policies h_1..h_J, and the CRF fitted on all of train."""
+
+import numpy as np
+from pydantic import Field
+
+from multilogger.components.labelled_data import LabelledData
+from multilogger.components.loggers import LinearPolicy, fit_crf, load_policies, sample_rows, save_policies
+from multilogger.components.policies import expected_hamming, greedy, hamming
+from multilogger.tasks.dataset_files import load_test, load_train
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.setting_types import FloatList
+from multilogger.tasks.engine.stage import StageSettings, stage
+from multilogger.tasks.engine.stage_run import StageRun, read_json
+
+
+class TrainLoggersSettings(StageSettings):
+    """One logger an alpha, all from one fit on a share of train."""
+
+    seed: int = Field(0, ge=0, description="draws the share of train")
+    alphas: FloatList = Field((0.05, 2.0), description="one logger each; larger is more deterministic")
+    fraction: float = Field(0.2, gt=0, le=1, description="share of train that the loggers are fitted on")
+    C: float = Field(0.1, gt=0, description="inverse L2 strength of the loggers")
+    crf_C: float = Field(0.3, gt=0, description="inverse L2 strength of the CRF fitted on all of train")
+
+
+@stage("train-loggers", version=1)
+def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun) -> None:
+    """Fit the loggers and the full-train CRF, and log the expected Hamming loss of each on test."""
+    train, test = load_train(data), load_test(data)
+    rows = sample_rows(train.rows, settings.fraction, np.random.default_rng(settings.seed))
+    with run.progress("fitting labels", 2 * train.labels) as advance:
+        weights = fit_crf(train.take(rows), settings.C, on_label=advance)
+        crf = LinearPolicy(fit_crf(train, settings.crf_C, on_label=advance))
+    policies = {logger_name(j): LinearPolicy(weights, a) for j, a in enumerate(settings.alphas)} | {
+        "crf": crf
+    }
+    save_policies(run.file("policies.safetensors"), policies)
+    scores = {name: _test_losses(policy, test) for name, policy in policies.items()}
+    run.save_json("scores.json", scores)
+    run.log_metrics({f"{kind}/{name}": v for name, both in scores.items() for kind, v in both.items()})
+
+
+def logger_name(index: int) -> str:
+    """The paper counts loggers from 1; the `logger` column counts from 0."""
+    return f"logger-{index + 1}"
+
+
+def load_loggers(loggers: Artifact) -> list[LinearPolicy]:
+    """h_1..h_J in order."""
+    policies = load_policies(loggers.folder / "policies.safetensors")
+    return [policies[logger_name(j)] for j in range(len(policies) - 1)]
+
+
+def load_scores(loggers: Artifact) -> dict[str, dict[str, float]]:
+    """Losses on test by policy: `exp` (expected Hamming loss) and `greedy`."""
+    scores: dict[str, dict[str, float]] = read_json(loggers.folder / "scores.json")
+    return scores
+
+
+def _test_losses(policy: LinearPolicy, test: LabelledData) -> dict[str, float]:
+    logits = policy.logits(test.x)
+    return {
+        "exp": float(expected_hamming(logits, test.y).mean()),
+        "greedy": float(hamming(greedy(logits), test.y).mean()),
+    }
