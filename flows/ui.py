@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.store import Store
@@ -24,9 +25,13 @@ def serve_mlflow(port: int) -> None:
             raise BadInput(f"port {port} is in use; choose another with --port")
     sys.stdout.write("Starting MLflow, this takes about ten seconds\n")
     sys.stdout.flush()
-    server = subprocess.Popen(_command(store, port), start_new_session=True)
+    log_path = store.root / "mlflow-server.log"
+    with log_path.open("w") as log:
+        server = subprocess.Popen(
+            _command(store, port), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
     try:
-        _wait_until_up(server, port)
+        _wait_until_up(server, port, log_path)
         sys.stdout.write(f"MLflow is at http://127.0.0.1:{port} (Ctrl-C stops it)\n")
         sys.stdout.flush()
         server.wait()
@@ -45,11 +50,11 @@ def _command(store: Store, port: int) -> list[str]:
     ]  # fmt: skip
 
 
-def _wait_until_up(server: subprocess.Popen[bytes], port: int) -> None:
+def _wait_until_up(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:
-            raise BadInput(f"MLflow stopped with exit code {server.returncode}; its lines above say why")
+            raise BadInput(f"MLflow stopped with exit code {server.returncode}; {log} says why")
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):
                 return

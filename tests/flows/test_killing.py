@@ -1,0 +1,100 @@
+"""Real processes, really killed."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from multilogger.flows.prepare import prepare
+
+STAGES = ("download", "reduce", "train-loggers", "replay")
+
+
+def wait_for_temporary_folder(process: subprocess.Popen[bytes], store_root: Path, stage: str) -> Path:
+    """Return as soon as the stage has begun to write."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        found = list((store_root / "artifacts" / stage).glob(".*"))
+        if found:
+            return found[0]
+        time.sleep(0.001)
+    raise AssertionError(f"{stage} never began; the process ended with {process.poll()}")
+
+
+def runs(store_root: Path) -> list[Run]:
+    client = MlflowClient(f"sqlite:///{store_root / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("multilogger/wide")
+    assert experiment is not None
+    return list(client.search_runs([experiment.experiment_id]))
+
+
+def contents(store_root: Path) -> dict[str, bytes]:
+    """Every published file by its path below the store."""
+    folder = store_root / "artifacts"
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_kill_during_each_stage_then_rerun(
+    store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    for stage in STAGES:
+        process = subprocess.Popen(
+            [command, "prepare", *wide_options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        temporary = wait_for_temporary_folder(process, store_root, stage)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert temporary.exists()
+        assert [p.name for p in (store_root / "artifacts" / stage).iterdir()] == [temporary.name]
+    last = prepare("wide", settings=wide_settings)
+    assert [outcome.status.value for outcome in last.outcomes.values()] == [*["cached"] * 3, "computed"]
+    assert not list((store_root / "artifacts").rglob(".*"))
+    by_status: dict[str, list[str]] = {}
+    for run in runs(store_root):
+        by_status.setdefault(run.info.status, []).append(run.data.tags.get("stage", "flow"))
+    assert sorted(by_status) == ["FINISHED", "KILLED"]
+    assert sorted(by_status["KILLED"]) == sorted([*STAGES, *["flow"] * 4])
+    assert sorted(by_status["FINISHED"]) == sorted([*STAGES, "flow"])
+
+    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path / "unbroken"))
+    prepare("wide", settings=wide_settings)
+    assert contents(tmp_path / "unbroken") == contents(store_root)
+
+
+def test_two_processes_do_the_work_once(store_root: Path, command: str, wide_options: list[str]) -> None:
+    both = [
+        subprocess.Popen([command, "prepare", *wide_options], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate(timeout=200)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum(output.count("computed") for output in outputs) == len(STAGES)
+    assert sum(output.count("cached") for output in outputs) == len(STAGES)
+    stages = [run.data.tags["stage"] for run in runs(store_root) if "stage" in run.data.tags]
+    assert sorted(stages) == sorted(STAGES)
+
+
+def test_interrupt_is_one_line_and_loses_nothing(
+    store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object]
+) -> None:
+    process = subprocess.Popen(
+        [command, "prepare", *wide_options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_for_temporary_folder(process, store_root, "train-loggers")  # type: ignore[arg-type]
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (
+        err.strip()
+        == "multilogger: interrupted; finished stages are kept, the same command goes on from there"
+    )
+    assert not list((store_root / "artifacts" / "train-loggers").iterdir())
+    assert {run.info.status for run in runs(store_root)} == {"FINISHED", "KILLED"}
+    again = prepare("wide", settings=wide_settings)
+    assert [outcome.status.value for outcome in again.outcomes.values()].count("cached") == 2

@@ -1,0 +1,57 @@
+import pytest
+
+from multilogger.components.errors import BadInput
+from multilogger.components.replay import SplitBy
+from multilogger.flows.settings import parse_assignments, prepare_settings
+
+
+def test_defaults_are_the_papers() -> None:
+    settings = prepare_settings("yeast", seed=7)
+    assert settings.train_loggers.alphas == (0.05, 2.0)
+    assert settings.train_loggers.fraction == 0.2
+    assert settings.replay.passes_of(2) == (4, 4)
+    assert settings.replay.validation == 0.25
+    assert settings.train_loggers.seed == settings.replay.seed == 7
+
+
+def test_assignments_reach_their_stage() -> None:
+    texts = ["alphas=0.05,1,2", "train-loggers.C=0.03", "passes=[1,4,4]", "split_by=context", "svd_dims=50"]
+    settings = prepare_settings("tmc", 0, settings=parse_assignments(texts))
+    assert settings.train_loggers.alphas == (0.05, 1.0, 2.0)
+    assert settings.train_loggers.C == 0.03
+    assert settings.replay.passes == (1, 4, 4)
+    assert settings.replay.split_by is SplitBy.CONTEXT
+    assert settings.reduce.svd_dims == 50
+    assert settings.flat()["train-loggers.C"] == 0.03
+
+
+def test_bare_name_belongs_to_the_named_stage_first() -> None:
+    assert parse_assignments(["seed=3"], "replay") == {"replay.seed": 3}
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["C"], "--set takes key=value, got 'C'"),
+        (["colour=red"], "unknown setting 'colour'; 'multilogger stages' lists"),
+        (["replay.C=1"], "unknown setting 'replay.C'"),
+        (["seed=1"], "belongs to several stages; write train-loggers.seed or replay.seed"),
+        (["C=-1"], "bad setting train-loggers.C: input should be greater than 0, got -1"),
+        (["C=strong"], "bad setting train-loggers.C: .*, got 'strong'"),
+        (["alphas="], r"bad setting train-loggers.alphas.0: .*, got ''"),
+        (["alphas=[]"], "bad setting train-loggers.alphas: .*at least 1 item"),
+        (["alphas=2,0"], "bad setting train-loggers.alphas.1: input should be greater than 0"),
+        (["passes=1.5"], "bad setting replay.passes.0: .*integer"),
+        (["fraction=1.5"], "less than or equal to 1, got 1.5"),
+        (["validation=1"], "less than 1, got 1"),
+        (["split_by=day"], "should be 'row' or 'context', got 'day'"),
+    ],
+)
+def test_bad_assignments(texts: list[str], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        prepare_settings("digits", 0, settings=parse_assignments(texts))
+
+
+def test_unknown_dataset() -> None:
+    with pytest.raises(BadInput, match=r"^unknown dataset 'mnist'; choose one of digits"):
+        prepare_settings("mnist", 0)

@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import pytest
+
+from multilogger.tasks.engine.artifact import (
+    Artifact,
+    DamagedArtifact,
+    digest_of,
+    manifest_of,
+    publish,
+    temporary_folder,
+)
+
+
+def finished(root: Path) -> Artifact:
+    """An artifact of two files below `root`."""
+    final = root / "artifacts" / "stage" / "key"
+    temporary = temporary_folder(final)
+    (temporary / "inner").mkdir()
+    (temporary / "a.json").write_text("{}")
+    (temporary / "inner" / "b.bin").write_bytes(bytes(range(100)))
+    files = manifest_of(temporary)
+    publish(temporary, final)
+    return Artifact(stage="stage", key="key", path="artifacts/stage/key", files=files, run_id="r", root=root)
+
+
+def test_an_untouched_artifact_verifies(tmp_path: Path) -> None:
+    artifact = finished(tmp_path)
+    artifact.verify()
+    assert set(artifact.files) == {"a.json", "inner/b.bin"}
+    assert artifact.size == 102
+
+
+def flip_a_byte(folder: Path) -> None:
+    content = bytearray((folder / "inner" / "b.bin").read_bytes())
+    content[50] ^= 1
+    (folder / "inner" / "b.bin").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (flip_a_byte, "inner/b.bin was altered"),
+        (lambda folder: (folder / "a.json").unlink(), "a.json is missing"),
+        (lambda folder: (folder / "a.json").write_text("{ }"), "a.json was altered"),
+        (lambda folder: (folder / "c.parquet").write_text(""), "c.parquet does not belong to it"),
+        (lambda folder: folder.rename(folder.with_name("elsewhere")), "its folder is gone"),
+    ],
+)
+def test_damage_is_noticed(tmp_path: Path, damage: object, message: str) -> None:
+    artifact = finished(tmp_path)
+    assert callable(damage)
+    damage(artifact.folder)
+    with pytest.raises(DamagedArtifact, match=message):
+        artifact.verify()
+
+
+def test_publishing_again_replaces_the_folder_and_leaves_nothing_else(tmp_path: Path) -> None:
+    first = finished(tmp_path)
+    flip_a_byte(first.folder)
+    second = finished(tmp_path)
+    second.verify()
+    assert [p.name for p in second.folder.parent.iterdir()] == ["key"]
+
+
+def test_leftovers_of_a_killed_process_are_swept(tmp_path: Path) -> None:
+    final = tmp_path / "stage" / "key"
+    dead = temporary_folder(final)
+    (dead / "half").write_text("half")
+    other = temporary_folder(final.with_name("other"))
+    alive = temporary_folder(final)
+    assert not dead.exists()
+    assert alive.exists()
+    assert other.exists()
+
+
+def test_digest_is_of_the_content_alone(tmp_path: Path) -> None:
+    one, two = finished(tmp_path / "one"), finished(tmp_path / "two")
+    assert one.digest == two.digest == digest_of(one.files)
+    flip_a_byte(two.folder)
+    assert digest_of(manifest_of(two.folder)) != one.digest
+
+
+def test_reference_can_be_moved_with_its_store(tmp_path: Path) -> None:
+    artifact = finished(tmp_path / "here")
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = Artifact(**artifact.model_dump(), root=tmp_path / "there")
+    moved.verify()

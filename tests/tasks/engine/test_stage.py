@@ -1,0 +1,97 @@
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from multilogger.tasks.engine.artifact import Artifact, FileEntry
+from multilogger.tasks.engine.stage import StageSettings, stage, step
+from multilogger.tasks.engine.stage_run import StageRun
+
+
+class Dough(StageSettings):
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"threads"})
+    flour: float = 1.0
+    threads: int = 1
+
+
+def knead(settings: Dough, water: Artifact, run: StageRun) -> None:
+    """Mix flour and water."""
+
+
+KNEAD = stage("knead", version=1)(knead)
+
+
+def artifact(key: str = "k", sha256: str = "0") -> Artifact:
+    files = {"f": FileEntry(sha256=sha256, bytes=1)}
+    return Artifact(stage="water", key=key, path="p", files=files, run_id="r", root=Path("/nowhere"))
+
+
+def test_declaration_reads_the_signature() -> None:
+    assert KNEAD.inputs == ("water",)
+    assert KNEAD.settings_type is Dough
+    assert KNEAD.summary == "Mix flour and water."
+
+
+def test_key_is_stable() -> None:
+    assert KNEAD.key(Dough(), {"water": artifact()}) == KNEAD.key(Dough(flour=1), {"water": artifact()})
+
+
+@pytest.mark.parametrize(
+    ("settings", "water"),
+    [
+        (Dough(flour=2), artifact()),
+        (Dough(), artifact(key="other")),
+        (Dough(), artifact(sha256="1")),
+    ],
+    ids=["settings", "input key", "input content"],
+)
+def test_key_changes_with_what_decides_the_result(settings: Dough, water: Artifact) -> None:
+    assert KNEAD.key(settings, {"water": water}) != KNEAD.key(Dough(), {"water": artifact()})
+
+
+def test_key_changes_with_name_and_version() -> None:
+    keys = {
+        stage(name, version)(knead).key(Dough(), {"water": artifact()})
+        for name in ("knead", "fold")
+        for version in (1, 2)
+    }
+    assert len(keys) == 4
+
+
+def test_key_ignores_how_the_work_is_done() -> None:
+    assert KNEAD.key(Dough(threads=8), {"water": artifact()}) == KNEAD.key(Dough(), {"water": artifact()})
+
+
+def test_equal_steps_are_equal() -> None:
+    source = stage("water", 1)(pour)
+    steps = [step(KNEAD, Dough(), water=step(source, Dough())) for _ in range(2)]
+    assert len(set(steps)) == 1
+
+
+def pour(settings: Dough, run: StageRun) -> None:
+    """Turn the tap."""
+
+
+def test_wrong_inputs_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"stage 'knead' takes \('water',\), got \(\)"):
+        step(KNEAD, Dough())
+
+
+def test_declaration_without_run_is_refused() -> None:
+    def forgot(settings: Dough) -> None: ...
+
+    with pytest.raises(TypeError, match="needs one settings parameter and `run: StageRun`"):
+        stage("forgot", 1)(forgot)
+
+
+def test_saved_json_is_the_same_for_the_same_content(tmp_path: Path) -> None:
+    run = StageRun(tmp_path)
+    run.save_json("one.json", {"b": 1, "a": [2.5]})
+    run.save_json("deep/two.json", {"a": [2.5], "b": 1})
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "deep" / "two.json").read_bytes()
+
+
+def test_curves_have_a_step_a_point(tmp_path: Path) -> None:
+    run = StageRun(tmp_path)
+    run.log_curve("risk", [3.0, 2.0], first_step=1)
+    assert [(m.name, m.value, m.step) for m in run.metrics] == [("risk", 3.0, 1), ("risk", 2.0, 2)]

@@ -1,0 +1,121 @@
+import http.server
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from multilogger.components.errors import BadInput
+from multilogger.components.labelled_data import load_split
+from multilogger.tasks.download import DownloadSettings, download
+from multilogger.tasks.engine.artifact import sha256_of
+from multilogger.tasks.engine.stage_run import StageRun, read_json
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        return None
+
+
+@pytest.fixture
+def http_mirror(real_mirror: Path) -> Iterator[str]:
+    """The real files over HTTP, on loopback."""
+    handler = partial(QuietHandler, directory=str(real_mirror))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_embedded_dataset_needs_nothing(tmp_path: Path) -> None:
+    run = StageRun(tmp_path)
+    download.call(DownloadSettings(dataset="digits"), {}, run)
+    assert {p.name for p in tmp_path.iterdir()} == {"train.safetensors", "test.safetensors", "dataset.json"}
+    assert {m.name: m.value for m in run.metrics}["n_train"] == 1257
+
+
+def test_folder_and_url_give_the_same_files(tmp_path: Path, real_mirror: Path, http_mirror: str) -> None:
+    for name, mirror in (("folder", str(real_mirror)), ("url", http_mirror)):
+        (tmp_path / name).mkdir()
+        download.call(DownloadSettings(dataset="yeast", mirror=mirror), {}, StageRun(tmp_path / name))
+    files = {p.name for p in (tmp_path / "url").iterdir()}
+    assert files == {"train.safetensors", "test.safetensors", "dataset.json"}
+    for file in files:
+        assert sha256_of(tmp_path / "url" / file) == sha256_of(tmp_path / "folder" / file)
+    assert read_json(tmp_path / "url" / "dataset.json")["labels"] == 14
+
+
+def test_own_files(tmp_path: Path, wide_files: dict[str, str]) -> None:
+    settings = own_settings(wide_files)
+    download.call(settings, {}, StageRun(tmp_path))
+    train = load_split(tmp_path / "train.safetensors")
+    assert train.is_sparse
+    assert train.x.shape == (300, 400)
+    assert set(np.unique(train.y)) == {0, 1}
+
+
+def own_settings(files: dict[str, str], **changes: object) -> DownloadSettings:
+    values: dict[str, object] = {
+        "dataset": "wide",
+        "train_path": files["--train"],
+        "test_path": files["--test"],
+        "features": 400,
+        "labels": 5,
+    }
+    return DownloadSettings.model_validate(values | changes)
+
+
+def test_own_files_enter_the_key_by_content_not_by_place(tmp_path: Path, wide_files: dict[str, str]) -> None:
+    copy = tmp_path / "copy.svm.bz2"
+    copy.write_bytes(Path(wide_files["--train"]).read_bytes())
+    original = own_settings(wide_files)
+    assert download.key(own_settings(wide_files, train_path=copy), {}) == download.key(original, {})
+    copy.write_bytes(copy.read_bytes() + b"x")
+    assert download.key(own_settings(wide_files, train_path=copy), {}) != download.key(original, {})
+
+
+def test_mirror_is_not_in_the_key() -> None:
+    keys = {download.key(DownloadSettings(dataset="yeast", mirror=m), {}) for m in (None, "/a", "http://b")}
+    assert len(keys) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labels": None}, "need all of --train, --test, --features and --labels"),
+        ({"train_path": "/nowhere/x.svm"}, "there is no file /nowhere/x.svm"),
+        ({"features": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_incomplete_own_files_are_refused(
+    wide_files: dict[str, str], changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValidationError, match=message):
+        own_settings(wide_files, **changes)
+
+
+def test_wrong_hash_is_refused(tmp_path: Path, real_mirror: Path, http_mirror: str) -> None:
+    for mirror, message in ((str(real_mirror), f"expected {'0' * 64}"), (http_mirror, "expected sha256")):
+        settings = DownloadSettings(dataset="yeast", mirror=mirror, train_sha256="0" * 64)
+        with pytest.raises(BadInput, match=message):
+            download.call(settings, {}, StageRun(tmp_path))
+
+
+def test_missing_files_are_said(tmp_path: Path, http_mirror: str) -> None:
+    with pytest.raises(BadInput, match=r"the mirror has no file .*tmc2007_train.svm.bz2"):
+        download.call(DownloadSettings(dataset="tmc", mirror=str(tmp_path)), {}, StageRun(tmp_path))
+    with pytest.raises(BadInput, match=r"could not fetch http.* in 3 attempts \(HTTPError\)"):
+        download.call(DownloadSettings(dataset="tmc", mirror=http_mirror), {}, StageRun(tmp_path))
+
+
+def test_page_instead_of_a_file_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "mirror" / "multilabel"
+    folder.mkdir(parents=True)
+    for name in ("yeast_train.svm.bz2", "yeast_test.svm.bz2"):
+        (folder / name).write_text("<html>not found</html>")
+    settings = DownloadSettings(dataset="yeast", mirror=str(tmp_path / "mirror"))
+    with pytest.raises(BadInput, match=r"yeast_train.svm.bz2 is not a readable multi-label svmlight file"):
+        download.call(settings, {}, StageRun(tmp_path))

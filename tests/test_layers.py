@@ -1,0 +1,39 @@
+"""Data flows one way: components know nothing of tasks, tasks nothing of flows."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FORBIDDEN = {
+    "components": ("prefect", "mlflow", "multilogger.tasks", "multilogger.flows"),
+    "tasks": ("multilogger.flows",),
+}
+
+
+def imported_modules(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return names
+
+
+@pytest.mark.parametrize("folder", FORBIDDEN)
+def test_layer_imports_only_what_lies_below(folder: str) -> None:
+    files = sorted((REPOSITORY / folder).rglob("*.py"))
+    assert files
+    for path in files:
+        wrong = [
+            n for n in imported_modules(path) for f in FORBIDDEN[folder] if n == f or n.startswith(f"{f}.")
+        ]
+        assert not wrong, f"{path} imports {wrong}"
+
+
+def test_no_pickle_anywhere() -> None:
+    for folder in ("components", "tasks", "flows"):
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            assert not imported_modules(path) & {"pickle", "joblib", "cloudpickle", "dill"}, path
