@@ -76,7 +76,8 @@ def test_log_mixture_is_the_average_logger() -> None:
         ),
         (
             lambda: importance_weights(np.zeros(3), np.zeros(2)),
-            "policy and log must have the same rows, got (3,) and (2,); take both from the same part of the log",
+            "policy and log must have the same rows, got (3,) and (2,); "
+            "take both from the same part of the log",
         ),
         (
             lambda: self_normalised_weights(np.full(4, -math.inf), np.zeros(4)),
@@ -85,7 +86,8 @@ def test_log_mixture_is_the_average_logger() -> None:
         ),
         (
             lambda: log_mixture(np.zeros((5, 2)), np.ones(3)),
-            "h_avg needs one log propensity a logger, got 2 columns for 3 loggers; log all of them in each row",
+            "h_avg needs one log propensity a logger, got 2 columns for 3 loggers; "
+            "log all of them in each row",
         ),
         (
             lambda: WeightRule(clip=0.0),

@@ -23,10 +23,11 @@ J = 3
 
 
 def draw_log(seed: int, spread: float = 4.0, offset: float = 0.0) -> tuple[Loggers, Vector, Vector]:
-    """Weights over several powers of ten, losses from 0 to 14, unequal loggers."""
+    """logger, w and delta: weights over several powers of ten, losses from 0 to 14, unequal loggers."""
     rng = np.random.default_rng(seed)
     logger = rng.choice(J, p=[0.6, 0.3, 0.1], size=5000)
-    return logger, np.exp(spread * rng.normal(size=5000)), offset + rng.integers(0, 15, size=5000)
+    w: Vector = np.exp(spread * rng.normal(size=5000))
+    return logger, w, offset + rng.integers(0, 15, size=5000).astype(np.float64)
 
 
 def as_printed(logger: Loggers, w: Vector, delta: Vector) -> Vector:

@@ -101,7 +101,8 @@ def with_own(values: list[float]) -> dict[str, object]:
         ),
         (
             {"log_propensities": np.zeros((2, 2))},
-            "log_propensities needs one row a logged action and one column a logger, got shape (2, 2) for 3 rows",
+            "log_propensities needs one row a logged action and one column a logger, "
+            "got shape (2, 2) for 3 rows",
         ),
         (
             {"log_propensities": np.full((3, 2), math.nan)},

@@ -106,7 +106,8 @@ def test_samples_follow_the_marginals() -> None:
         ),
         (
             lambda: log_probability_table(np.zeros((2, 3)), all_actions(2)),
-            "policy and actions must have the same labels, got 3 and 2; were they made from the same dataset?",
+            "policy and actions must have the same labels, got 3 and 2; "
+            "were they made from the same dataset?",
         ),
         (
             lambda: all_actions(13),
