@@ -11,6 +11,7 @@ from multilogger.components.divergences import (
     average_divergence_bound,
     enumerated_average_divergence,
     exact_divergence,
+    harmonic_divergence_bound,
     sampled_average_divergence,
 )
 from multilogger.components.errors import BadInput
@@ -58,14 +59,33 @@ def test_average_of_equal_loggers_is_that_logger() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_upper_bound_of_the_average_logger_holds(seed: int) -> None:
+def test_upper_bounds_of_the_average_logger_hold(seed: int) -> None:
     h, loggers = draw_logits(seed, 30, 5), [draw_logits(seed + 100, 30, 5), draw_logits(seed + 200, 30, 5)]
     parts = [exact_divergence(h, logger) for logger in loggers]
     bound = average_divergence_bound(parts, COUNTS)
     exact = enumerated_average_divergence(h, loggers, COUNTS)
     assert bound.d2 == pytest.approx(0.75 * parts[0].d2 + 0.25 * parts[1].d2, rel=1e-12)
-    assert 1 < exact.d2 < bound.d2
-    assert exact.log_max_ratio < bound.log_max_ratio
+    tighter = harmonic_divergence_bound(h, loggers, COUNTS)
+    assert 1 < exact.d2 < tighter.d2 < bound.d2
+    assert exact.log_max_ratio < tighter.log_max_ratio < bound.log_max_ratio
+
+
+def test_one_close_logger_keeps_the_harmonic_bound_small() -> None:
+    h, far = draw_logits(1, 30, 8), draw_logits(2, 30, 8) * 20
+    exact = enumerated_average_divergence(h, [h, far], COUNTS)
+    tighter = harmonic_divergence_bound(h, [h, far], COUNTS)
+    # d_2 of the close logger is 1, so both are at most n / n_j = 400 / 300.
+    assert exact.d2 <= tighter.d2 <= 4 / 3 + 1e-12
+    assert exact.log_max_ratio - 1e-12 <= tighter.log_max_ratio <= math.log(4 / 3) + 1e-12
+    assert average_divergence_bound([exact_divergence(h, h), exact_divergence(h, far)], COUNTS).d2 > 1e6
+
+
+def test_harmonic_bound_worked_by_hand() -> None:
+    h, loggers = np.array([[0.0]]), [np.array([[0.0]]), np.array([[math.log(9.0)]])]
+    # d_2 is 1 and 25/9, the largest ratio 1 and 5: 1 / (0.75 + 0.25 * 9/25) and 1 / (0.75 + 0.25 / 5)
+    bound = harmonic_divergence_bound(h, loggers, COUNTS)
+    assert bound.d2 == pytest.approx(1 / 0.84)
+    assert math.exp(bound.log_max_ratio) == pytest.approx(1 / 0.8)
 
 
 def test_sampling_agrees_with_enumeration_within_its_standard_error() -> None:
