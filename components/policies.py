@@ -16,6 +16,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Actions = NDArray[np.uint8]
 
+MAX_ENUMERATED_LABELS = 12  # 4096 actions a context; beyond it a sum over all actions is too dear
+
 
 def marginals(logits: Matrix) -> Matrix:
     """p_l(x), the probability of each label: (n, q)."""
@@ -27,6 +29,24 @@ def log_probability(logits: Matrix, y: Actions) -> Vector:
     _check_width(logits, y)
     signs = 2.0 * y - 1.0
     return np.asarray(log_expit(signs * logits).sum(axis=1), dtype=np.float64)
+
+
+def log_probability_table(logits: Matrix, actions: Actions) -> Matrix:
+    """log h(y|x) of every row of logits (n, q) at every action of a list (m, q): (n, m)."""
+    _check_labels(logits, actions)
+    return np.asarray(
+        log_expit(logits) @ actions.T + log_expit(-logits) @ (1.0 - actions.T), dtype=np.float64
+    )
+
+
+def all_actions(q: int) -> Actions:
+    """Every label vector, counting in binary with label 0 as the lowest digit: (2^q, q)."""
+    if not 1 <= q <= MAX_ENUMERATED_LABELS:
+        raise BadInput(
+            f"all actions can be listed for 1 to {MAX_ENUMERATED_LABELS} labels, got {q}; "
+            "sample actions instead"
+        )
+    return (np.arange(2**q)[:, None] >> np.arange(q) & 1).astype(np.uint8)
 
 
 def sample(logits: Matrix, uniforms: Matrix) -> Actions:
@@ -55,9 +75,48 @@ def expected_hamming(logits: Matrix, truth: Actions) -> Vector:
     return np.asarray(np.where(truth == 1, 1.0 - p, p).sum(axis=1), dtype=np.float64)
 
 
+def log_d2(logits: Matrix, logger_logits: Matrix) -> Vector:
+    """log d_2(h||h_j) of each row in closed form (section 3), with p and q the marginals of h and h_j: (n,).
+
+    d_2(h||h_j; x) = sum_y h(y|x)^2 / h_j(y|x) = prod_l [ p_l^2 / q_l + (1 - p_l)^2 / (1 - q_l) ]
+    """
+    _check_policies(logits, logger_logits)
+    one = 2.0 * log_expit(logits) - log_expit(logger_logits)
+    zero = 2.0 * log_expit(-logits) - log_expit(-logger_logits)
+    # Rounding may leave the sum at -1e-16 where the policies agree; d_2 >= 1 always.
+    return np.asarray(np.logaddexp(one, zero).sum(axis=1).clip(min=0.0), dtype=np.float64)
+
+
+def log_max_ratio(logits: Matrix, logger_logits: Matrix) -> Vector:
+    """log d_inf(h||h_j) = log max_y h(y|x) / h_j(y|x) of each row (Theorem 3.2): (n,).
+
+    The maximum over actions is taken label by label: prod_l max(p_l / q_l, (1 - p_l) / (1 - q_l)).
+    """
+    _check_policies(logits, logger_logits)
+    one = log_expit(logits) - log_expit(logger_logits)
+    zero = log_expit(-logits) - log_expit(-logger_logits)
+    return np.asarray(np.maximum(one, zero).sum(axis=1), dtype=np.float64)
+
+
 def _check_width(left: NDArray[np.generic], right: NDArray[np.generic]) -> None:
     if left.shape != right.shape:
         raise BadInput(
             f"policy and labels must have the same rows and labels, got {left.shape} and {right.shape}; "
             "were they made from the same dataset?"
+        )
+
+
+def _check_labels(logits: Matrix, actions: Actions) -> None:
+    if logits.shape[1] != actions.shape[1]:
+        raise BadInput(
+            f"policy and actions must have the same labels, got {logits.shape[1]} and {actions.shape[1]}; "
+            "were they made from the same dataset?"
+        )
+
+
+def _check_policies(logits: Matrix, logger_logits: Matrix) -> None:
+    if logits.shape != logger_logits.shape:
+        raise BadInput(
+            f"policy and logger must have the same rows and labels, got {logits.shape} and "
+            f"{logger_logits.shape}; take the logits of both on the same contexts"
         )

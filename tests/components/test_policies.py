@@ -1,69 +1,124 @@
-import itertools
+"""Policies against sums over all actions and values worked by hand."""
+
+import math
+import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from multilogger.components.errors import BadInput
 from multilogger.components.policies import (
+    Matrix,
+    all_actions,
     expected_hamming,
     greedy,
     hamming,
+    log_d2,
+    log_max_ratio,
     log_probability,
+    log_probability_table,
     marginals,
     sample,
 )
 
-THREE_QUARTERS = np.log(3.0)  # the logit of 3/4
+
+def draw_logits(seed: int, n: int, q: int) -> Matrix:
+    return np.random.default_rng(seed).normal(scale=1.5, size=(n, q))
 
 
-def all_actions(labels: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    return np.array(list(itertools.product((0, 1), repeat=labels)), dtype=np.uint8)
+def test_values_worked_by_hand() -> None:
+    h = logit(np.array([[0.5, 0.8]]))
+    h_j = logit(np.array([[0.25, 0.5]]))
+    y = np.array([[1, 0]], dtype=np.uint8)
+    assert log_probability(h, y) == pytest.approx([math.log(0.5 * 0.2)])
+    # (0.25/0.25 + 0.25/0.75) (0.64/0.5 + 0.04/0.5) = 4/3 * 1.36
+    assert np.exp(log_d2(h, h_j)) == pytest.approx([4 / 3 * 1.36])
+    # max(2, 2/3) max(1.6, 0.4)
+    assert np.exp(log_max_ratio(h, h_j)) == pytest.approx([3.2])
+    assert expected_hamming(h, y) == pytest.approx([0.5 + 0.8])
+    assert greedy(h).tolist() == [[0, 1]]
+    assert hamming(y, greedy(h)).tolist() == [2.0]
 
 
-def test_log_probability_by_hand() -> None:
-    logits = np.array([[THREE_QUARTERS, 0.0], [-THREE_QUARTERS, THREE_QUARTERS]])
-    y = np.array([[1, 0], [1, 1]], dtype=np.uint8)
-    np.testing.assert_allclose(np.exp(log_probability(logits, y)), [3 / 4 * 1 / 2, 1 / 4 * 3 / 4])
+@pytest.mark.parametrize("q", [1, 2, 5, 10])
+def test_closed_forms_equal_sums_over_all_actions(q: int) -> None:
+    h, h_j = draw_logits(1, 4, q), draw_logits(2, 4, q)
+    actions = all_actions(q)
+    p, p_j = np.exp(log_probability_table(h, actions)), np.exp(log_probability_table(h_j, actions))
+    assert p.sum(axis=1) == pytest.approx(np.ones(4), rel=1e-12)
+    assert np.exp(log_d2(h, h_j)) == pytest.approx((p**2 / p_j).sum(axis=1), rel=1e-11)
+    assert np.exp(log_max_ratio(h, h_j)) == pytest.approx((p / p_j).max(axis=1), rel=1e-11)
+    truth = actions[[0, -1, 1, 0]]
+    losses = (actions[None] != truth[:, None]).sum(axis=2)
+    assert expected_hamming(h, truth) == pytest.approx((p * losses).sum(axis=1), rel=1e-12)
 
 
-def test_probabilities_of_all_actions_sum_to_one(rng: np.random.Generator) -> None:
-    actions = all_actions(8)
-    logits = np.repeat(rng.normal(scale=4, size=(1, 8)), len(actions), axis=0)
-    assert np.exp(log_probability(logits, actions)).sum() == pytest.approx(1.0, abs=1e-12)
+def test_table_agrees_with_log_probability() -> None:
+    h, actions = draw_logits(3, 8, 3), all_actions(3)
+    assert np.diag(log_probability_table(h, actions)) == pytest.approx(log_probability(h, actions), rel=1e-13)
 
 
-def test_log_probability_is_finite_where_a_product_would_vanish() -> None:
-    logits = np.full((1, 22), 60.0)
-    y = np.zeros((1, 22), dtype=np.uint8)
-    assert log_probability(logits, y)[0] == pytest.approx(-22 * 60.0)
+def test_all_actions_are_distinct_and_count_in_binary() -> None:
+    actions = all_actions(12)
+    assert actions.shape == (4096, 12)
+    assert (actions @ (1 << np.arange(12))).tolist() == list(range(4096))
 
 
-def test_expected_hamming_equals_enumeration(rng: np.random.Generator) -> None:
-    actions = all_actions(6)
-    for _ in range(5):
-        logits = rng.normal(scale=2, size=(1, 6))
-        truth = (rng.random((1, 6)) < 0.5).astype(np.uint8)
-        rows = np.repeat(logits, len(actions), axis=0)
-        by_hand = np.exp(log_probability(rows, actions)) @ hamming(
-            actions, np.repeat(truth, len(actions), axis=0)
-        )
-        assert expected_hamming(logits, truth)[0] == pytest.approx(by_hand, abs=1e-12)
+def test_saturated_logits_stay_finite() -> None:
+    h, h_j = np.array([[800.0, -800.0]]), np.array([[-800.0, -800.0]])
+    # p = 1 where q = e^-800: the first label contributes log(1/q) = 800, the second nothing.
+    assert log_d2(h, h_j) == pytest.approx([800.0])
+    assert log_max_ratio(h, h_j) == pytest.approx([800.0])
+    assert log_probability(h, np.array([[0, 0]], dtype=np.uint8)) == pytest.approx([-800.0])
 
 
-def test_greedy_is_the_most_likely_action(rng: np.random.Generator) -> None:
-    actions = all_actions(5)
-    logits = rng.normal(size=(1, 5))
-    likelihood = log_probability(np.repeat(logits, len(actions), axis=0), actions)
-    np.testing.assert_array_equal(greedy(logits)[0], actions[likelihood.argmax()])
+def test_a_policy_does_not_diverge_from_itself() -> None:
+    h = draw_logits(4, 50, 14) * 10
+    assert np.all(log_d2(h, h) >= 0)
+    assert log_d2(h, h) == pytest.approx(np.zeros(50), abs=1e-13)
 
 
-def test_sample_compares_each_uniform_with_its_label() -> None:
-    logits = np.array([[THREE_QUARTERS, THREE_QUARTERS, -THREE_QUARTERS]])
-    uniforms = np.array([[0.74, 0.76, 0.24]])
-    np.testing.assert_array_equal(sample(logits, uniforms), [[1, 0, 1]])
-    np.testing.assert_allclose(marginals(logits), [[0.75, 0.75, 0.25]])
+def test_samples_follow_the_marginals() -> None:
+    h = np.tile(logit(np.array([[0.1, 0.5, 0.9]])), (20_000, 1))
+    y = sample(h, np.random.default_rng(0).random(h.shape))
+    assert y.mean(axis=0) == pytest.approx(marginals(h)[0], abs=0.012)
 
 
-def test_width_mismatch_is_said() -> None:
-    with pytest.raises(BadInput, match=r"got \(2, 3\) and \(2, 4\); were they made from the same dataset\?"):
-        log_probability(np.zeros((2, 3)), np.zeros((2, 4), dtype=np.uint8))
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: log_probability(np.zeros((2, 3)), np.zeros((2, 4), dtype=np.uint8)),
+            "policy and labels must have the same rows and labels, got (2, 3) and (2, 4); "
+            "were they made from the same dataset?",
+        ),
+        (
+            lambda: log_d2(np.zeros((2, 3)), np.zeros((2, 4))),
+            "policy and logger must have the same rows and labels, got (2, 3) and (2, 4); "
+            "take the logits of both on the same contexts",
+        ),
+        (
+            lambda: log_max_ratio(np.zeros((1, 3)), np.zeros((2, 3))),
+            "policy and logger must have the same rows and labels, got (1, 3) and (2, 3); "
+            "take the logits of both on the same contexts",
+        ),
+        (
+            lambda: log_probability_table(np.zeros((2, 3)), all_actions(2)),
+            "policy and actions must have the same labels, got 3 and 2; "
+            "were they made from the same dataset?",
+        ),
+        (
+            lambda: all_actions(13),
+            "all actions can be listed for 1 to 12 labels, got 13; sample actions instead",
+        ),
+        (
+            lambda: all_actions(0),
+            "all actions can be listed for 1 to 12 labels, got 0; sample actions instead",
+        ),
+    ],
+)
+def test_bad_input(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
+        call()

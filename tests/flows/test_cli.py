@@ -72,9 +72,7 @@ def test_typing_errors_are_one_line(cli: Cli, store_root: Path, arguments: list[
     assert not (store_root / "artifacts").exists()
 
 
-def test_missing_mirror_file_is_one_line_and_debug_shows_more(
-    cli: Cli, store_root: Path, tmp_path: Path
-) -> None:
+def test_missing_mirror_file_is_one_line(cli: Cli, store_root: Path, tmp_path: Path) -> None:
     failed = cli("prepare", "--dataset", "yeast", MULTILOGGER_MIRROR=str(tmp_path))
     assert failed.returncode == 2
     assert failed.stderr.count("\n") == 1

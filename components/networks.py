@@ -1,0 +1,82 @@
+"""Networks of the policy h and of the discriminator T (appendix, "Network Configurations").
+
+(Linear -> BatchNorm -> ReLU) for each hidden layer, then Linear. The appendix has two hidden layers, the text
+on Yeast one (policy 10 nodes, T 59), so sizes are settings.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from multilogger.components.errors import BadInput
+
+
+@dataclass(frozen=True)
+class NetworkSize:
+    """Nodes of each hidden layer, none for a linear map, and whether BatchNorm follows each."""
+
+    hidden: tuple[int, ...] = (10,)
+    batch_norm: bool = True
+
+    def __post_init__(self) -> None:
+        if any(width < 1 for width in self.hidden):
+            raise BadInput(f"every hidden layer needs at least 1 node, got {self.hidden}")
+
+
+class PolicyNetwork(nn.Module):
+    """h(y|x): contexts (n, d) to logits (n, q).
+
+    Choice: the appendix ends in a Sigmoid; we stop at the logits, because log-probabilities and relaxed
+    samples are exact from logits and lose digits from probabilities.
+    """
+
+    def __init__(self, features: int, labels: int, size: NetworkSize, generator: torch.Generator) -> None:
+        super().__init__()
+        self.layers = _stack(features, labels, size, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.layers(x)
+        return logits
+
+
+class Discriminator(nn.Module):
+    """T(x, y) (section 4.1): contexts (n, d) and actions (n, q), which may be relaxed, to (n,).
+
+    The network sees the row [x, 1, y].
+    """
+
+    def __init__(self, features: int, labels: int, size: NetworkSize, generator: torch.Generator) -> None:
+        super().__init__()
+        self.layers = _stack(features + 1 + labels, 1, size, generator)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        if len(x) != len(y):
+            raise BadInput(f"T needs one action a context, got {len(x)} contexts and {len(y)} actions")
+        ones = torch.ones(len(x), 1, dtype=x.dtype, device=x.device)
+        values: Tensor = self.layers(torch.cat([x, ones, y.to(x.dtype)], dim=1))
+        return values.squeeze(1)
+
+
+def _stack(inputs: int, outputs: int, size: NetworkSize, generator: torch.Generator) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    width = inputs
+    for nodes in size.hidden:
+        layers.append(_linear(width, nodes, generator))
+        if size.batch_norm:
+            layers.append(nn.BatchNorm1d(nodes))
+        layers.append(nn.ReLU())
+        width = nodes
+    layers.append(_linear(width, outputs, generator))
+    return nn.Sequential(*layers)
+
+
+def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """A Linear layer with torch's usual range, 1 / sqrt(inputs), drawn from our generator."""
+    # Built without numbers first, so that torch's own initialisation does not draw from the global generator.
+    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    reach = 1.0 / math.sqrt(inputs)
+    for parameter in (layer.weight, layer.bias):
+        nn.init.uniform_(parameter, -reach, reach, generator=generator)
+    return layer

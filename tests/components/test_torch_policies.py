@@ -1,0 +1,106 @@
+"""The torch policies against the numpy ones, and their gradients against differences."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from multilogger.components import policies, torch_policies
+from multilogger.components.errors import BadInput
+
+
+def draw_logits(seed: int, scale: float = 1.5) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return scale * torch.randn(6, 4, generator=generator, dtype=torch.float64)
+
+
+TRUTH = torch.tensor([[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 1]])
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_numpy_and_torch_agree(scale: float) -> None:
+    h, h_j = draw_logits(1, scale), draw_logits(2, scale)
+    y = TRUTH.numpy().astype(np.uint8)
+    pairs = [
+        (torch_policies.marginals(h), policies.marginals(h.numpy())),
+        (torch_policies.log_probability(h, TRUTH), policies.log_probability(h.numpy(), y)),
+        (torch_policies.expected_hamming(h, TRUTH), policies.expected_hamming(h.numpy(), y)),
+        (torch_policies.log_d2(h, h_j), policies.log_d2(h.numpy(), h_j.numpy())),
+    ]
+    for ours, theirs in pairs:
+        assert np.isfinite(theirs).all()
+        np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        lambda h: torch_policies.log_probability(h, TRUTH),
+        lambda h: torch_policies.expected_hamming(h, TRUTH),
+        lambda h: torch_policies.log_d2(h, draw_logits(2)),
+        lambda h: torch_policies.log_d2(draw_logits(2), h),
+        lambda h: torch_policies.relaxed_sample(h, 0.7, torch.Generator().manual_seed(5)),
+    ],
+    ids=["log_probability", "expected_hamming", "log_d2", "log_d2 of the logger", "relaxed_sample"],
+)
+def test_gradients(quantity: Callable[[Tensor], Tensor]) -> None:
+    assert torch.autograd.gradcheck(quantity, (draw_logits(1).requires_grad_(),))
+
+
+def test_gradient_of_log_d2_vanishes_at_the_logger_and_stays_finite_far_from_it() -> None:
+    h = draw_logits(1).requires_grad_()
+    (at_logger,) = torch.autograd.grad(torch_policies.log_d2(h, h.detach()).sum(), h)
+    assert at_logger.abs().max() < 1e-14
+    (far,) = torch.autograd.grad(torch_policies.log_d2(300 * h, -300 * h.detach()).sum(), h)
+    assert torch.isfinite(far).all()
+
+
+def test_samples_follow_the_marginals_and_the_generator() -> None:
+    h = torch.tensor([[-2.0, 0.0, 1.0]], dtype=torch.float64).expand(20_000, 3)
+    y = torch_policies.sample(h, torch.Generator().manual_seed(0))
+    assert torch.equal(y, torch_policies.sample(h, torch.Generator().manual_seed(0)))
+    assert not torch.equal(y, torch_policies.sample(h, torch.Generator().manual_seed(1)))
+    assert set(y.flatten().tolist()) == {0.0, 1.0}
+    torch.testing.assert_close(y.mean(dim=0), torch.sigmoid(h[0]), atol=0.012, rtol=0.0)
+
+
+def test_relaxed_samples_tend_to_bernoulli_as_tau_falls() -> None:
+    h = torch.tensor([[-2.0, 0.0, 1.0]]).expand(20_000, 3)
+    p = torch.sigmoid(h[0])
+    distance_to_bits = []
+    for tau in (2.0, 0.5, 0.1, 0.01):
+        y = torch_policies.relaxed_sample(h, tau, torch.Generator().manual_seed(3))
+        assert ((y >= 0) & (y <= 1)).all()
+        torch.testing.assert_close((y > 0.5).float().mean(dim=0), p, atol=0.012, rtol=0.0)
+        distance_to_bits.append(float((y - y.round()).abs().mean()))
+    assert distance_to_bits == sorted(distance_to_bits, reverse=True)
+    assert distance_to_bits[0] > 0.15
+    assert distance_to_bits[-1] < 0.005
+    torch.testing.assert_close(y.mean(dim=0), p, atol=0.012, rtol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: torch_policies.relaxed_sample(torch.zeros(1, 2), 0.0, torch.Generator()),
+            "the temperature tau must be above 0, got 0.0; the paper tries 0.5 to 5",
+        ),
+        (
+            lambda: torch_policies.log_probability(torch.zeros(2, 3), torch.zeros(2, 4)),
+            "both arguments must have the same rows and labels, got (2, 3) and (2, 4); "
+            "were they made from the same contexts?",
+        ),
+        (
+            lambda: torch_policies.log_d2(torch.zeros(2, 3), torch.zeros(1, 3)),
+            "both arguments must have the same rows and labels, got (2, 3) and (1, 3); "
+            "were they made from the same contexts?",
+        ),
+    ],
+)
+def test_bad_input(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
+        call()
