@@ -117,6 +117,8 @@ def prepare(
             "Policies on test: expected and greedy Hamming loss", policy_rows(done.outcomes["train-loggers"])
         )
         terminal.table("Bandit log", log_rows(done.outcomes["replay"]))
+        if all(outcome.status != "computed" for outcome in done.outcomes.values()):
+            typer.echo("Every stage was taken from the cache.")
         where_to_look(done.run_id)
 
 
@@ -186,7 +188,19 @@ def where_to_look(run_id: str) -> None:
 
     typer.echo(f"Store       {Store.current().root}")
     typer.echo(f"MLflow run  {run_id}")
-    typer.echo("Look at it  multilogger ui")
+    typer.echo(f"Look at it  {_as_typed()} ui")
+
+
+def _as_typed() -> str:
+    """The command as this shell can type it again."""
+    import shutil
+    import sys
+
+    found = Path(sys.argv[0])
+    on_path = shutil.which("multilogger")
+    if on_path is not None and Path(on_path).resolve() == found.resolve():
+        return "multilogger"
+    return str(found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found)
 
 
 def main() -> None:

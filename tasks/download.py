@@ -26,14 +26,20 @@ class DownloadSettings(StageSettings):
     # Where the files come from does not change what they must hold; own files enter the key by their hash.
     not_in_key: ClassVar[frozenset[str]] = frozenset({"mirror", "train_path", "test_path"})
 
-    dataset: str = Field("digits", description="registered name, or a name for your own files")
-    mirror: str | None = Field(None, description="folder or URL with LibSVM's layout; default LibSVM itself")
-    train_path: Path | None = Field(None, description="own svmlight multi-label train file")
-    test_path: Path | None = Field(None, description="own svmlight multi-label test file")
-    features: int | None = Field(None, ge=1, description="number of features of own files")
-    labels: int | None = Field(None, ge=1, description="number of labels of own files")
-    train_sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="sha256 of the train file")
-    test_sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="sha256 of the test file")
+    dataset: str = Field(default="digits", description="registered name, or a name for your own files")
+    mirror: str | None = Field(
+        default=None, description="folder or URL with LibSVM's layout; default LibSVM itself"
+    )
+    train_path: Path | None = Field(default=None, description="own svmlight multi-label train file")
+    test_path: Path | None = Field(default=None, description="own svmlight multi-label test file")
+    features: int | None = Field(default=None, ge=1, description="number of features of own files")
+    labels: int | None = Field(default=None, ge=1, description="number of labels of own files")
+    train_sha256: str | None = Field(
+        default=None, pattern="^[0-9a-f]{64}$", description="sha256 of the train file"
+    )
+    test_sha256: str | None = Field(
+        default=None, pattern="^[0-9a-f]{64}$", description="sha256 of the test file"
+    )
 
     @model_validator(mode="before")
     @classmethod

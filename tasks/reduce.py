@@ -18,8 +18,10 @@ from multilogger.tasks.engine.stage_run import StageRun
 class ReduceSettings(StageSettings):
     """How far to reduce."""
 
-    svd_dims: int = Field(1000, ge=1, description="dimensions kept; narrower or dense data is left as it is")
-    svd_seed: int = Field(0, ge=0, description="start of the randomised solver")
+    svd_dims: int = Field(
+        default=1000, ge=1, description="dimensions kept; narrower or dense data is left as it is"
+    )
+    svd_seed: int = Field(default=0, ge=0, description="start of the randomised solver")
 
 
 def narrow_data(settings: ReduceSettings, inputs: Mapping[str, Artifact]) -> str | None:

@@ -34,13 +34,17 @@ class ReplaySettings(StageSettings):
 
     not_in_key: ClassVar[frozenset[str]] = frozenset({"batch_rows"})
 
-    seed: int = Field(0, ge=0, description="draws actions and validation rows")
-    passes: IntList = Field((4,), description="replay count of each logger; one number stands for all")
-    validation: float = Field(0.25, gt=0, lt=1, description="share of the rows kept aside")
-    split_by: SplitBy = Field(
-        SplitBy.ROW, description="row, or context: all replays of a context on one side"
+    seed: int = Field(default=0, ge=0, description="draws actions and validation rows")
+    passes: IntList = Field(
+        default=(4,), description="replay count of each logger; one number stands for all"
     )
-    batch_rows: int = Field(8192, ge=1, description="rows in memory at a time; does not change the result")
+    validation: float = Field(default=0.25, gt=0, lt=1, description="share of the rows kept aside")
+    split_by: SplitBy = Field(
+        default=SplitBy.ROW, description="row, or context: all replays of a context on one side"
+    )
+    batch_rows: int = Field(
+        default=8192, ge=1, description="rows in memory at a time; does not change the result"
+    )
 
     def passes_of(self, loggers: int) -> tuple[int, ...]:
         """R_j of every logger."""

@@ -16,11 +16,17 @@ from multilogger.tasks.engine.stage_run import StageRun, read_json
 class TrainLoggersSettings(StageSettings):
     """One logger an alpha, all from one fit on a share of train."""
 
-    seed: int = Field(0, ge=0, description="draws the share of train")
-    alphas: FloatList = Field((0.05, 2.0), description="one logger each; larger is more deterministic")
-    fraction: float = Field(0.2, gt=0, le=1, description="share of train that the loggers are fitted on")
-    C: float = Field(0.1, gt=0, description="inverse L2 strength of the loggers")
-    crf_C: float = Field(0.3, gt=0, description="inverse L2 strength of the CRF fitted on all of train")
+    seed: int = Field(default=0, ge=0, description="draws the share of train")
+    alphas: FloatList = Field(
+        default=(0.05, 2.0), description="one logger each; larger is more deterministic"
+    )
+    fraction: float = Field(
+        default=0.2, gt=0, le=1, description="share of train that the loggers are fitted on"
+    )
+    C: float = Field(default=0.1, gt=0, description="inverse L2 strength of the loggers")
+    crf_C: float = Field(
+        default=0.3, gt=0, description="inverse L2 strength of the CRF fitted on all of train"
+    )
 
 
 @stage("train-loggers", version=1)

@@ -8,28 +8,41 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pytest
 
-from multilogger.components.labelled_data import LabelledData
-from multilogger.flows.environment import set_defaults
-
-_servers: list[subprocess.Popen[bytes]] = []
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
-def _stop_servers() -> None:
-    for server in _servers:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(30)
+def _stop_server() -> None:
+    """Registered before Prefect is imported, hence run after Prefect has sent its last records."""
+    if SERVER:
+        os.killpg(SERVER[0].pid, signal.SIGTERM)
+        SERVER[0].wait(30)
+    shutil.rmtree(PREFECT_HOME, ignore_errors=True)
 
 
-# Registered before Prefect is imported, hence run after Prefect has sent its last records to the server.
-atexit.register(_stop_servers)
+# Prefect reads its settings when it is imported: its home and address stand before that.
+SERVER: list[subprocess.Popen[bytes]] = []
+PREFECT_HOME = tempfile.mkdtemp(prefix="multilogger-prefect-")
+PORT = _free_port()
+atexit.register(_stop_server)
+os.environ["PREFECT_HOME"] = PREFECT_HOME
+os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{PORT}/api"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores: several processes do better with a thread each
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+from multilogger.components.labelled_data import LabelledData  # noqa: E402
+from multilogger.flows.environment import set_defaults  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 REAL_MIRROR = Path(os.environ.get("MULTILOGGER_TEST_MIRROR") or REPOSITORY.parent / "shared" / "data")
@@ -51,23 +64,23 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="session")
-def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> str:
+def prefect_server() -> str:
     """The address of a real Prefect server that lives for the session."""
-    home = tmp_path_factory.mktemp("prefect-server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     set_defaults()
-    environment = os.environ | {"PREFECT_HOME": str(home)}
-    environment.pop("PREFECT_API_URL", None)
-    with (home / "server.log").open("w") as log:
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(PORT)]
+    log = Path(PREFECT_HOME) / "server.log"
+    with log.open("w") as output:
         server = subprocess.Popen(
-            command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            command, env=without_server(), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
-    _servers.append(server)
-    _wait_for(f"http://127.0.0.1:{port}/api/health", server, home / "server.log")
-    return f"http://127.0.0.1:{port}/api"
+    SERVER.append(server)
+    _wait_for(f"http://127.0.0.1:{PORT}/api/health", server, log)
+    return f"http://127.0.0.1:{PORT}/api"
+
+
+def without_server() -> dict[str, str]:
+    """The environment of somebody who has no Prefect server."""
+    return {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -93,21 +106,17 @@ def migrated_mlflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store_root(
-    tmp_path: Path, prefect_api: str, migrated_mlflow: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
-    """A store of its own, on the session's Prefect server, for this process and its children."""
-    from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
-
+    tmp_path: Path, prefect_server: str, migrated_mlflow: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A store of its own, on the session's Prefect server."""
     root = tmp_path / "store"
     root.mkdir()
     shutil.copy(migrated_mlflow, root / "mlflow.db")
     monkeypatch.setenv("MULTILOGGER_HOME", str(root))
-    monkeypatch.setenv("PREFECT_HOME", str(root / "prefect"))
-    monkeypatch.setenv("PREFECT_API_URL", prefect_api)
+    monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.delenv("MULTILOGGER_MIRROR", raising=False)
-    with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_HOME: root / "prefect"}):
-        yield root
+    return root
 
 
 @pytest.fixture
@@ -177,9 +186,10 @@ def sparse_problem(generator: np.random.Generator, rows: int, features: int, lab
 
 def to_svmlight(data: LabelledData) -> str:
     """LibSVM's multi-label text: labels from 0, features from 1."""
+    x = np.asarray(data.x)
     lines = []
     for row in range(data.rows):
         present = ",".join(str(label) for label in np.flatnonzero(data.y[row]))
-        values = " ".join(f"{column + 1}:{data.x[row, column]:.6g}" for column in np.flatnonzero(data.x[row]))
+        values = " ".join(f"{column + 1}:{x[row, column]:.6g}" for column in np.flatnonzero(x[row]))
         lines.append(f"{present} {values}")
     return "\n".join(lines) + "\n"

@@ -20,8 +20,9 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_reads_labels_features_and_a_row_without_labels(tmp_path: Path) -> None:
     data = read_svmlight(write(tmp_path, GOOD), SPEC, 3)
-    assert isinstance(data.x, np.ndarray)
-    np.testing.assert_allclose(data.x, [[1, 2, 3, 4], [0.5, 1, 1, 0], [2, 0, 0, -1.5]])
+    assert not data.is_sparse
+    expected = np.array([[1, 2, 3, 4], [0.5, 1, 1, 0], [2, 0, 0, -1.5]])
+    np.testing.assert_allclose(np.asarray(data.x, dtype=float), expected)
     np.testing.assert_array_equal(data.y, [[1, 0, 1], [0, 0, 0], [0, 1, 0]])
 
 

@@ -133,14 +133,16 @@ def test_stage_says_its_inputs_and_where_the_result_is(cli: Cli, store_root: Pat
     assert (store_root / "mlflow-artifacts" / "digits" / run_id / "artifacts" / "summary.json").is_file()
 
 
-def test_ephemeral_server_by_default(cli: Cli, tmp_path: Path) -> None:
+def test_ephemeral_server_by_default(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No server, no database, no network: what `make run` does on a fresh machine."""
-    home = str(tmp_path / "store")
-    done = cli("prepare", MULTILOGGER_HOME=home, PREFECT_HOME=f"{home}/prefect")
+    monkeypatch.delenv("PREFECT_API_URL")
+    monkeypatch.delenv("PREFECT_HOME")
+    done = cli("prepare", MULTILOGGER_HOME=str(tmp_path / "store"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("computed") == 3
     assert done.stderr == ""
     assert "multilogger ui" in done.stdout
+    assert (tmp_path / "store" / "prefect" / "prefect.db").is_file()
 
 
 def test_ui_serves_this_store_and_stops_on_interrupt(cli: Cli, command: str, store_root: Path) -> None:

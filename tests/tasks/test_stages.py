@@ -57,7 +57,7 @@ def test_reduce_fits_on_train_and_leaves_a_dataset(tmp_path: Path, wide: Artifac
 
     axes = load_file(reduced.folder / "svd.safetensors")["axes"]
     test_before, test_after = (load_split(a.folder / "test.safetensors").x for a in (wide, reduced))
-    np.testing.assert_allclose(test_after, test_before @ axes.T, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(test_after), np.asarray(test_before @ axes.T), atol=1e-5)
     assert (reduced.folder / "explained_variance.png").stat().st_size > 1000
 
 

@@ -1,0 +1,52 @@
+"""The same bytes, whichever of Prefect's runners carries the tasks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect import flow
+from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
+from prefect_dask.task_runners import DaskTaskRunner
+
+from multilogger.flows.pipeline import prepare_steps
+from multilogger.flows.prepare import prepare
+from multilogger.flows.settings import prepare_settings
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.execution import Surroundings, stage_task
+from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.tracking import Tracker
+
+DASK: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+RUNNERS: dict[str, TaskRunner[Any]] = {
+    "threads": ThreadPoolTaskRunner(max_workers=2),
+    "processes": ProcessPoolTaskRunner(max_workers=1),
+    "dask": DaskTaskRunner(cluster_kwargs=DASK),
+}
+
+
+def submit_stages() -> Artifact:
+    """Every stage of prepare on digits, submitted to the flow's runner."""
+    store = Store.current().open()
+    lock = store.locks / "flow-of-this-test"
+    run_id = Tracker(store).start("digits", "runners", lock, {})
+    surroundings = Surroundings(root=store.root, dataset="digits", seed=0, flow_run_id=run_id)
+    made: dict[str, Artifact] = {}
+    for name, step in prepare_steps(prepare_settings("digits", 0)).items():
+        if name != "reduce":  # digits are narrow
+            inputs = {label: made.get(source.stage.name, made["download"]) for label, source in step.inputs}
+            future = stage_task(name, store).submit(name, step.settings, inputs, surroundings)
+            made[name] = future.result()
+    return made["replay"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNNERS)
+def test_runner_does_not_change_a_byte(
+    name: str, store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = prepare().outcomes["replay"].artifact
+    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path / "other"))
+    submitted = flow(task_runner=RUNNERS[name])(submit_stages)()
+    assert submitted.root == tmp_path / "other"
+    assert expected.root == store_root
+    assert submitted.digest == expected.digest
