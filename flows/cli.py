@@ -186,7 +186,7 @@ def where_to_look(run_id: str) -> None:
     """The last lines of a command: the MLflow run, and how to see it."""
     from multilogger.tasks.engine.store import Store
 
-    typer.echo(f"Store       {Store.current().root}")
+    typer.echo(f"Store       {_from_here(Store.current().root)}")
     typer.echo(f"MLflow run  {run_id}")
     typer.echo(f"Look at it  {_as_typed()} ui")
 
@@ -200,7 +200,12 @@ def _as_typed() -> str:
     on_path = shutil.which("multilogger")
     if on_path is not None and Path(on_path).resolve() == found.resolve():
         return "multilogger"
-    return str(found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found)
+    return _from_here(found)
+
+
+def _from_here(path: Path) -> str:
+    """A path below the current folder without that folder."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def main() -> None:

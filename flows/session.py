@@ -23,8 +23,7 @@ def flow_session(debug: bool) -> Iterator[Terminal]:
     with Terminal() as terminal, watched_by(terminal):
         ephemeral = not os.environ.get("PREFECT_API_URL")
         if ephemeral:
-            with terminal.bar("starting Prefect", None):
-                _migrate_once(store)
+            _migrate_once(store)
         yield terminal
         if ephemeral:
             time.sleep(RECORDING_SECONDS)

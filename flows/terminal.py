@@ -1,6 +1,5 @@
 """The terminal: progress bars and tables, by Rich, on stderr and stdout."""
 
-import threading
 from types import TracebackType
 from typing import Self
 
@@ -13,11 +12,12 @@ from multilogger.flows.tables import Rows
 
 
 class TerminalBar:
-    """One line of the display; it stays, ticked off, when the work is done."""
+    """One line of the live display, for as long as the work lasts."""
 
-    def __init__(self, progress: Progress, doing: str, total: float | None) -> None:
-        self._progress = progress
-        self._task: TaskID = progress.add_task(doing, total=total)
+    def __init__(self, terminal: "Terminal", doing: str, total: float | None) -> None:
+        self._terminal = terminal
+        self._task: TaskID = terminal.progress.add_task(doing, total=total)
+        terminal.idle(False)
 
     def __enter__(self) -> Self:
         return self
@@ -25,19 +25,20 @@ class TerminalBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.remove_task(self._task)
+        self._terminal.progress.remove_task(self._task)
+        self._terminal.idle(True)
 
     def __call__(self, amount: float = 1.0) -> None:
-        self._progress.advance(self._task, amount)
+        self._terminal.progress.advance(self._task, amount)
 
 
 class Terminal:
-    """Watches a flow: a live display on a terminal, plain lines elsewhere."""
+    """Watches a flow: a live display on a terminal; elsewhere only what must be said."""
 
     def __init__(self) -> None:
         self.out = Console()
         self.err = Console(stderr=True)
-        self._progress = Progress(
+        self.progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
@@ -47,28 +48,36 @@ class Terminal:
             transient=True,
             disable=not self.err.is_terminal,
         )
-        self._guard = threading.Lock()
+        self._idle = self.progress.add_task("starting Prefect and MLflow", total=None)
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        self.progress.stop()
+
+    def idle(self, visible: bool) -> None:
+        """Show a spinner while no stage has a bar."""
+        self.progress.update(self._idle, description="recording the run", visible=visible)
 
     def bar(self, doing: str, total: float | None) -> TerminalBar:
-        with self._guard:
-            return TerminalBar(self._progress, doing, total)
+        return TerminalBar(self, doing, total)
+
+    def done(self, line: str) -> None:
+        if self.err.is_terminal:
+            self.err.print(f"[green]✓[/] {line}", highlight=False)
 
     def say(self, line: str) -> None:
-        self.err.print(line, highlight=False, soft_wrap=True)
+        self.err.print(line, highlight=False, soft_wrap=True, markup=False)
 
     def table(self, title: str, rows: Rows) -> None:
         """Print rows under a title, numbers to the right."""
-        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+        table = Table(box=box.SIMPLE_HEAD)
         for column in rows[0]:
             numeric = all(row[column].replace(",", "").replace(".", "").isdigit() for row in rows)
             table.add_column(column, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*row.values())
+        self.out.print(title, style="bold", highlight=False)
         self.out.print(table)

@@ -17,6 +17,7 @@ from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, manifest_of, publish, temporary_folder
 from multilogger.tasks.engine.caching import ArtifactReference, StageKey
 from multilogger.tasks.engine.locks import StageLocks
+from multilogger.tasks.engine.progress import tick_off
 from multilogger.tasks.engine.stage import Stage, StageSettings, Step
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import Store
@@ -182,6 +183,7 @@ class Runner:
         reason = step.stage.skip(step.settings, inputs)
         if reason is not None:
             (only_input,) = inputs.values()
+            tick_off(f"{name} · {Status.SKIPPED}: {reason}")
             return Outcome(name, only_input, Status.SKIPPED, 0.0, reason)
         surroundings = self.surroundings.model_copy(
             update={"cached_only": self.only is not None and name != self.only}
@@ -193,4 +195,5 @@ class Runner:
         artifact = state.result()
         seconds = time.perf_counter() - started
         status = Status.CACHED if state.name == "Cached" else Status.COMPUTED
+        tick_off(f"{name} · {status} in {seconds:.1f} s")
         return Outcome(name, artifact, status, seconds)

@@ -1,5 +1,6 @@
 """Progress of long work, shown by whoever is watching: a terminal, or nobody."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,9 +21,11 @@ class Bar(Protocol):
 
 
 class Watcher(Protocol):
-    """Shows bars and one-line messages."""
+    """Shows bars, steps that are done, and one-line messages."""
 
     def bar(self, doing: str, total: float | None) -> Bar: ...
+
+    def done(self, line: str) -> None: ...
 
     def say(self, line: str) -> None: ...
 
@@ -59,12 +62,17 @@ def open_bar(doing: str, total: float | None) -> Bar:
     return watcher.bar(doing, total) if watcher else SilentBar()
 
 
+def tick_off(line: str) -> None:
+    """Tell the watcher, if there is one, that a step is done."""
+    watcher = _watcher.get()
+    if watcher:
+        watcher.done(line)
+
+
 def say(line: str) -> None:
     """Show one line now; without a watcher it goes to the log."""
     watcher = _watcher.get()
     if watcher:
         watcher.say(line)
     else:
-        import logging
-
         logging.getLogger("multilogger").warning(line)

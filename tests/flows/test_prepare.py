@@ -23,6 +23,9 @@ class Listener:
     def bar(self, doing: str, total: float | None) -> SilentBar:
         return SilentBar()
 
+    def done(self, line: str) -> None:
+        return None
+
     def say(self, line: str) -> None:
         self.lines.append(line)
 

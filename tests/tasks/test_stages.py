@@ -156,3 +156,20 @@ def test_passes_must_fit_the_loggers(tmp_path: Path, digits: Artifact) -> None:
     loggers = make(tmp_path, train_loggers, TrainLoggersSettings(), data=digits)
     with pytest.raises(BadInput, match="passes has 3 numbers for 2 loggers; give one, or one a logger"):
         make(tmp_path, replay, ReplaySettings(passes=(1, 2, 3)), data=digits, loggers=loggers)
+
+
+def test_replay_memory_does_not_grow_with_passes(tmp_path: Path, digits: Artifact) -> None:
+    import tracemalloc
+
+    import pyarrow as pa
+
+    loggers = make(tmp_path, train_loggers, TrainLoggersSettings(), data=digits)
+    peaks = []
+    for passes in (1, 12):
+        tracemalloc.start()
+        settings = ReplaySettings(passes=(passes,), batch_rows=200)
+        make(tmp_path, replay, settings, f"passes-{passes}", data=digits, loggers=loggers)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+    assert pa.default_memory_pool().bytes_allocated() < 1e6
