@@ -80,8 +80,8 @@ def stages(context: typer.Context) -> None:
 
         for stage in STAGES.values():
             rows = [
-                {"setting": name, "default": str(field.get_default()), "meaning": field.description or ""}
-                for name, field in stage.settings_type.model_fields.items()
+                {"setting": name, "default": text.default, "meaning": text.meaning}
+                for name, text in stage.settings_type.described().items()
             ]
             Terminal().table(f"{stage.name}: {stage.summary}", rows)
 
@@ -102,11 +102,11 @@ def prepare(
     """Make bandit logs: download, reduce, train-loggers, replay."""
     with one_line_errors(context.obj):
         from multilogger.flows.session import flow_session
-        from multilogger.flows.settings import parse_assignments, prepare_settings
+        from multilogger.flows.settings import parse_assignments, pipeline_settings
         from multilogger.tasks.registry import STAGES
 
         settings = parse_assignments(assignments or []) | own_files(train, test, features, labels)
-        prepare_settings(dataset, seed, mirror, settings)  # a typing error is said before anything starts
+        pipeline_settings(dataset, seed, mirror, settings)  # a typing error is said before anything starts
         with flow_session(context.obj) as terminal:
             from multilogger.flows.prepare import prepare as flow
             from multilogger.flows.summary import log_rows, policy_rows, stage_rows
@@ -140,13 +140,13 @@ def stage(
     with one_line_errors(context.obj):
         from multilogger.components.errors import BadInput
         from multilogger.flows.session import flow_session
-        from multilogger.flows.settings import parse_assignments, prepare_settings
+        from multilogger.flows.settings import parse_assignments, pipeline_settings
         from multilogger.tasks.registry import STAGES
 
         if name not in STAGES:
             raise BadInput(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
         settings = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
-        prepare_settings(dataset, seed, mirror, settings)
+        pipeline_settings(dataset, seed, mirror, settings)
         with flow_session(context.obj) as terminal:
             from multilogger.flows.rerun import rerun_stage
             from multilogger.flows.summary import stage_rows

@@ -8,7 +8,7 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from multilogger.flows.flow_run import flow_run
 from multilogger.flows.pipeline import prepare_steps
-from multilogger.flows.settings import prepare_settings
+from multilogger.flows.settings import flat, pipeline_settings
 from multilogger.flows.summary import log_rows, policy_rows, stage_rows
 from multilogger.flows.tables import to_markdown
 from multilogger.tasks.engine.execution import Outcome
@@ -35,9 +35,10 @@ def prepare(
 
     `settings` maps `stage.setting` to a value; `refresh` names stages to compute again.
     """
-    chosen = prepare_settings(dataset, seed, mirror, settings)
-    with flow_run("prepare", dataset, seed, chosen.flat(), refresh=frozenset(refresh or ())) as run:
-        outcomes = {name: run.runner.realise(step) for name, step in prepare_steps(chosen).items()}
+    chosen = pipeline_settings(dataset, seed, mirror, settings)
+    steps = prepare_steps(chosen)
+    with flow_run("prepare", dataset, seed, flat(chosen, steps), refresh=frozenset(refresh or ())) as run:
+        outcomes = {name: run.runner.realise(step) for name, step in steps.items()}
         scores = load_scores(outcomes["train-loggers"].artifact)
         run.log_metrics({f"exp/{name}": losses["exp"] for name, losses in scores.items()})
     _show_on_run_page(dataset, seed, outcomes)

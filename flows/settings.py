@@ -1,40 +1,22 @@
 """Settings of the pipeline: from what a person types to one typed model a stage."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
-from multilogger.tasks.download import DownloadSettings
 from multilogger.tasks.engine.stage import StageSettings
-from multilogger.tasks.reduce import ReduceSettings
 from multilogger.tasks.registry import STAGES
-from multilogger.tasks.replay import ReplaySettings
-from multilogger.tasks.train_loggers import TrainLoggersSettings
+
+PipelineSettings = Mapping[str, StageSettings]
+"""The settings of every stage, by its name."""
 
 
-class PrepareSettings(BaseModel):
-    """One model a stage of `prepare`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    download: DownloadSettings
-    reduce: ReduceSettings
-    train_loggers: TrainLoggersSettings
-    replay: ReplaySettings
-
-    @property
-    def seed(self) -> int:
-        return self.replay.seed
-
-    def flat(self) -> dict[str, Any]:
-        """`stage.setting` to JSON value."""
-        return {
-            f"{stage.replace('_', '-')}.{name}": value
-            for stage, settings in self.model_dump(mode="json").items()
-            for name, value in settings.items()
-        }
+def flat(settings: PipelineSettings, stages: Iterable[str]) -> dict[str, Any]:
+    """`stage.setting` to JSON value, for the given stages."""
+    return {f"{stage}.{name}": value for stage in stages for name, value in settings[stage].params().items()}
 
 
 def parse_assignments(assignments: Sequence[str], stage: str | None = None) -> dict[str, Any]:
@@ -48,24 +30,25 @@ def parse_assignments(assignments: Sequence[str], stage: str | None = None) -> d
     return parsed
 
 
-def prepare_settings(
+def pipeline_settings(
     dataset: str, seed: int, mirror: str | None = None, settings: Mapping[str, Any] | None = None
-) -> PrepareSettings:
-    """Defaults, the seed for every stage that draws, then the given `stage.setting` values."""
-    chosen: dict[str, dict[str, Any]] = {name: {} for name in STAGES}
-    chosen["download"] = {"dataset": dataset, "mirror": mirror}
-    for name in ("train-loggers", "replay"):
-        chosen[name]["seed"] = seed
+) -> PipelineSettings:
+    """Defaults, then dataset, seed and mirror where a stage has them, then `stage.setting` values."""
+    chosen: dict[str, dict[str, Any]] = {}
+    for name, stage in STAGES.items():
+        common = {"dataset": dataset, "seed": seed, "mirror": mirror}
+        chosen[name] = {key: value for key, value in common.items() if key in stage.settings_type.described()}
     for name, value in (settings or {}).items():
-        stage, _, setting = _qualified(name, None).partition(".")
-        chosen[stage][setting] = value
-    built = {name.replace("-", "_"): _build(name, chosen[name]) for name in STAGES}
-    return PrepareSettings.model_validate(built)
+        owner, _, setting = _qualified(name, None).partition(".")
+        chosen[owner][setting] = value
+    return {name: _build(name, chosen[name]) for name in STAGES}
 
 
 def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:
     try:
-        return STAGES[stage].settings_type(**values)
+        return STAGES[stage].settings_type.build(values)
+    except BadInput as error:
+        raise BadInput(f"bad setting of {stage}: {error}; 'multilogger stages' lists all settings") from error
     except ValidationError as error:
         raise BadInput(_one_line(error, stage)) from error
 
@@ -85,10 +68,10 @@ def _qualified(name: str, stage: str | None) -> str:
     owner, dot, setting = name.partition(".")
     if dot:
         owner = owner.replace("_", "-")
-        owners = [owner] if owner in STAGES and setting in STAGES[owner].settings_type.model_fields else []
+        owners = [owner] if owner in STAGES and setting in STAGES[owner].settings_type.described() else []
     else:
         setting = owner
-        owners = [s for s in STAGES if setting in STAGES[s].settings_type.model_fields]
+        owners = [s for s in STAGES if setting in STAGES[s].settings_type.described()]
         owners = [stage] if stage in owners else owners
     if len(owners) == 1 and owners[0] is not None:
         return f"{owners[0]}.{setting}"

@@ -16,7 +16,7 @@ class TerminalBar:
 
     def __init__(self, terminal: "Terminal", doing: str, total: float | None) -> None:
         self._terminal = terminal
-        self._task: TaskID = terminal.progress.add_task(doing, total=total)
+        self._task: TaskID = terminal.progress.add_task(doing, total=total, note="")
         terminal.idle(False)
 
     def __enter__(self) -> Self:
@@ -28,8 +28,8 @@ class TerminalBar:
         self._terminal.progress.remove_task(self._task)
         self._terminal.idle(True)
 
-    def __call__(self, amount: float = 1.0) -> None:
-        self._terminal.progress.advance(self._task, amount)
+    def __call__(self, amount: float = 1.0, note: str = "") -> None:
+        self._terminal.progress.update(self._task, advance=amount, note=note)
 
 
 class Terminal:
@@ -44,11 +44,12 @@ class Terminal:
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
             console=self.err,
             transient=True,
             disable=not self.err.is_terminal,
         )
-        self._idle = self.progress.add_task("starting Prefect and MLflow", total=None)
+        self._idle = self.progress.add_task("starting Prefect and MLflow", total=None, note="")
 
     def __enter__(self) -> Self:
         self.progress.start()

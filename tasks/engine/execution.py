@@ -83,8 +83,10 @@ def execute_stage(
     )
     try:
         artifact, run = _make(declared, settings, inputs, key, run_id, store)
-        tracker.log(run_id, settings.model_dump(mode="json"), run.metrics)
+        tracker.log(run_id, settings.params(), run.metrics)
         tracker.log_folder(run_id, artifact.folder)
+        for model in run.models:
+            tracker.log_model(run_id, model, artifact.folder)
     except BaseException as error:
         tracker.fail(run_id, error)
         raise
@@ -98,7 +100,8 @@ def _make(
     """Call the stage in a temporary folder and move the folder into place."""
     final = store.artifacts / stage.name / key
     temporary = temporary_folder(final)
-    run = StageRun(temporary, title=stage.name)
+    checkpoints = store.checkpoints / key
+    run = StageRun(temporary, title=stage.name, checkpoints=checkpoints)
     started = time.perf_counter()
     try:
         stage.call(settings, inputs, run)
@@ -117,6 +120,7 @@ def _make(
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    shutil.rmtree(checkpoints, ignore_errors=True)
     path = final.relative_to(store.root).as_posix()
     artifact = Artifact(stage=stage.name, key=key, path=path, files=files, run_id=run_id, root=store.root)
     return artifact, run

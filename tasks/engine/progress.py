@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 
 class Bar(Protocol):
-    """A bar that is moved by calling it with the work done since the last call."""
+    """A bar that is moved by calling it with the work done since the last call, and a note to show."""
 
     def __enter__(self) -> Self: ...
 
@@ -17,7 +17,7 @@ class Bar(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def __call__(self, amount: float = 1.0) -> None: ...
+    def __call__(self, amount: float = 1.0, note: str = "") -> None: ...
 
 
 class Watcher(Protocol):
@@ -39,7 +39,7 @@ class SilentBar:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def __call__(self, amount: float = 1.0) -> None:
+    def __call__(self, amount: float = 1.0, note: str = "") -> None:
         return None
 
 

@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,15 +21,41 @@ from multilogger.tasks.engine.stage_run import StageRun
 KEY_CHARACTERS = 16
 
 
+@dataclass(frozen=True)
+class SettingText:
+    """A setting as the list of settings shows it."""
+
+    default: str
+    meaning: str
+
+
 class StageSettings(BaseModel):
     """Settings of a stage. Fields in `not_in_key` say how to work, not what to make."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
     not_in_key: ClassVar[frozenset[str]] = frozenset()
 
+    @classmethod
+    def described(cls) -> dict[str, SettingText]:
+        """Every setting that a person may type, by name."""
+        return {
+            name: SettingText(str(field.get_default()), field.description or "")
+            for name, field in cls.model_fields.items()
+        }
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Self:
+        """Settings from what a person typed."""
+        return cls(**values)
+
+    def params(self) -> dict[str, Any]:
+        """Every setting as a JSON value."""
+        values: dict[str, Any] = json.loads(self.model_dump_json())
+        return values
+
     def identity(self) -> dict[str, Any]:
-        """The settings that decide the result, as JSON values."""
-        return self.model_dump(mode="json", exclude=set(self.not_in_key))
+        """The settings that decide the result."""
+        return {name: value for name, value in self.params().items() if name not in self.not_in_key}
 
 
 Skip = Callable[[Any, Mapping[str, Artifact]], str | None]

@@ -18,13 +18,29 @@ class MetricPoint:
     step: int = 0
 
 
+@dataclass(frozen=True)
+class ModelFiles:
+    """Files of the result that MLflow is to offer as a model, and the module that loads them."""
+
+    name: str
+    loader_module: str
+    files: tuple[str, ...]
+    features: int
+
+
 @dataclass
 class StageRun:
-    """Collects what one execution leaves; the engine publishes it when the function returns."""
+    """Collects what one execution leaves; the engine publishes it when the function returns.
+
+    `checkpoints` is a folder that outlives a killed process, for long work to go on from; the engine
+    removes it when the stage is done.
+    """
 
     folder: Path
     title: str = ""
+    checkpoints: Path | None = None
     metrics: list[MetricPoint] = field(default_factory=list)
+    models: list[ModelFiles] = field(default_factory=list)
 
     def file(self, name: str) -> Path:
         """The path of a file to write, its folder made."""
@@ -40,6 +56,10 @@ class StageRun:
     def log_metrics(self, values: Mapping[str, float]) -> None:
         """Record single values."""
         self.metrics += [MetricPoint(name, float(value)) for name, value in values.items()]
+
+    def offer_model(self, model: ModelFiles) -> None:
+        """Have MLflow log files of the result as a model."""
+        self.models.append(model)
 
     def log_curve(self, name: str, values: Iterable[float], first_step: int = 0) -> None:
         """Record a value a step; written to MLflow in batches when the stage is done."""

@@ -32,6 +32,11 @@ class Store:
         return self.root / "results"
 
     @property
+    def checkpoints(self) -> Path:
+        """Unfinished work of stages that take long, by key."""
+        return self.root / "checkpoints"
+
+    @property
     def locks(self) -> Path:
         return self.root / "locks"
 

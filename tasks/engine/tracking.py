@@ -4,7 +4,9 @@ A run that is RUNNING while nobody holds its lock belongs to a killed process; t
 """
 
 import json
+import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 
 from multilogger.tasks.engine.locks import FileLock, is_held
-from multilogger.tasks.engine.stage_run import MetricPoint
+from multilogger.tasks.engine.stage_run import MetricPoint, ModelFiles
 from multilogger.tasks.engine.store import Store
 
 BATCH = 1000  # MLflow's limit of metrics a call
@@ -69,6 +71,32 @@ class Tracker:
     def log_folder(self, run_id: str, folder: Path) -> None:
         """Copy every file of a folder to the run's artifacts."""
         self._client.log_artifacts(run_id, str(folder))
+
+    def log_model(self, run_id: str, model: ModelFiles, folder: Path) -> None:
+        """Offer files of a result as a pyfunc model: a DataFrame of features in, a DataFrame out."""
+        import mlflow
+        from mlflow.models import Model, ModelSignature
+        from mlflow.types import ColSpec, DataType, Schema, TensorSpec
+
+        mlflow.set_tracking_uri(self._store.tracking_uri)
+        columns: list[ColSpec | TensorSpec] = [
+            ColSpec(DataType.double, f"x{column}") for column in range(model.features)
+        ]
+        with tempfile.TemporaryDirectory() as scratch:
+            data = Path(scratch) / model.name
+            data.mkdir()
+            for name in model.files:
+                shutil.copy(folder / name, data / name)
+            Model.log(
+                artifact_path=None,
+                name=model.name,
+                flavor=mlflow.pyfunc,
+                run_id=run_id,
+                loader_module=model.loader_module,
+                data_path=str(data),
+                signature=ModelSignature(inputs=Schema(columns)),
+                pip_requirements=["multilogger"],
+            )
 
     def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
         """Set tags in one call."""
