@@ -4,11 +4,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from multilogger.components.importance import SELF_NORMALISED
 from multilogger.components.learners.constrained import Constraint
 from multilogger.components.learners.epoch_record import EpochRecord, Measure
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import Objective, minibatch_risk, shift_of
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.training_log import TensorRows, TrainingLog
 from multilogger.components.networks import NetworkSize, PolicyNetwork
@@ -38,7 +39,8 @@ class DirectLearner:
         self.measure = Measure(log, objective, settings)
         self.rows = TensorRows.of(self.measure.train)
         self.log_denominator = objective.log_denominator(self.rows)
-        self.losses = self.rows.delta - shift_of(self.measure.train, settings.loss_shift)
+        self.shift = shift_of(self.measure.train, settings.loss_shift)
+        self.losses = self.rows.delta - self.shift
         self.shares = self.measure.train.counts / self.measure.train.counts.sum()
         self.constraint = (
             Constraint(self.network, self.x, self.rows, log, objective, settings, self.generator)
@@ -63,6 +65,9 @@ class DirectLearner:
         batch = self.measure.train.under(self.logits())
         self.shares = self.objective.shares(batch, self.settings)
         shares = torch.from_numpy(self.shares.astype(np.float32))
+        if self.settings.loss_shift is LossShift.RUNNING:
+            running = self.objective.risk(batch, self.shares, SELF_NORMALISED).value
+            self.losses = self.rows.delta - min(self.shift, running)
         if self.constraint is not None:
             self.constraint.start_epoch(self.shares)
         for rows in self.rows.batches(self.settings.batch_size, self.generator):

@@ -139,9 +139,9 @@ class ExactGauge:
 class VariationalGauge:
     """One discriminator T a logger, which ascends F at each look (Algorithm 2, step 5).
 
-    Deviation: T ascends on the policy's whole labels, y_l > 1/2 of the relaxed sample, and the policy descends
-    through the relaxed ones. Trained on relaxed labels, T would only tell fractions from whole numbers, and
-    F would estimate no divergence between h and h_j.
+    Deviation: T ascends on the policy's whole labels, y_l > 1/2 of the relaxed sample, and the policy
+    descends through the relaxed ones. Trained on relaxed labels, T would only tell fractions from whole
+    numbers, and F would estimate no divergence between h and h_j.
     """
 
     def __init__(self, scene: Scene, log: TrainingLog, settings: LearnerSettings) -> None:

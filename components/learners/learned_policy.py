@@ -68,7 +68,8 @@ class LearnedPolicy:
         """Logits of every row of x (n, d), dense or sparse: (n, q)."""
         if x.shape[1] != self.features:
             raise BadInput(
-                f"the policy expects {self.features} features, got {x.shape[1]}; use the dataset it was learned on"
+                f"the policy expects {self.features} features, got {x.shape[1]}; "
+                "use the dataset it was learned on"
             )
         blocks = [
             network_logits(self.network, self.standardisation(x[start : start + BLOCK_ROWS]))

@@ -7,11 +7,13 @@ from pathlib import Path
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.direct import DirectLearner
 from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training import Learner, OnEpoch, train
 from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.wcrm import WCRMLearner
 
 Build = Callable[[TrainingLog, LearnerSettings, int], Learner]
 
@@ -31,6 +33,8 @@ METHODS: dict[str, Build] = {
     "naive-reg": _constrained(NAIVE),
     "weighted-reg": _constrained(WEIGHTED),
     "balanced-reg": _constrained(BALANCED),
+    "wcrm": WCRMLearner,
+    "full-information": FullInformationLearner,
 }
 
 
@@ -48,7 +52,7 @@ def learn(
     log: TrainingLog,
     settings: LearnerSettings,
     seed: int,
-    on_epoch: OnEpoch = lambda record: None,
+    on_epoch: OnEpoch | None = None,
     checkpoint: Path | None = None,
 ) -> Learned:
     """Learn a policy from a log; the validation split chooses the epoch, no test data is ever seen.
@@ -65,7 +69,7 @@ def learn(
         "settings": asdict(settings),
         "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, float(log.delta.sum())],
     }
-    progress = train(learner, run, settings.checkpoint_every, on_epoch, checkpoint)
+    progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
     assert progress.best is not None
     policy = LearnedPolicy(
         network=learner.network.eval(),
@@ -77,3 +81,7 @@ def learn(
         settings=settings,
     )
     return Learned(policy, progress.best, progress.records)
+
+
+def _say_nothing(record: EpochRecord) -> None:
+    """For callers that want no progress."""

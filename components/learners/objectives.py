@@ -79,6 +79,7 @@ def shift_of(part: LogPart, shift: LossShift) -> float:
         return 0.0
     if shift is LossShift.POEM:
         return float(part.action.shape[1])
+    # Choice: a running shift starts here too, because a policy that knows nothing has no risk worth tracking.
     return min(float(part.delta[part.logger == j].mean()) for j in range(len(part.counts)))
 
 

@@ -12,13 +12,15 @@ class LossShift(StrEnum):
     """What is subtracted from delta in the objective; reported risks always use delta itself.
 
     A literal IPS objective with delta >= 0 falls when the policy merely avoids the logged actions. `poem`
-    subtracts the largest loss, so that every logged action attracts; `baseline` subtracts the mean loss of the
-    better logger, so that actions better than it attract and the others repel.
+    subtracts the largest loss, so that every logged action attracts; `baseline` subtracts the mean loss of
+    the better logger, so that actions better than it attract and the others repel; `running` subtracts the
+    self-normalised risk of the current policy on the training split, recomputed with lambda* once an epoch.
     """
 
     NONE = "none"
     POEM = "poem"
     BASELINE = "baseline"
+    RUNNING = "running"
 
 
 class Weights(StrEnum):
@@ -71,11 +73,12 @@ class LearnerSettings:
     warm_up_steps: int = 200
     minimum_steps: int = 1
     moving_average: float = 0.9
-    # WCRM: the grid that validation chooses from, and the L-BFGS iterations of each of its points
+    # WCRM: the grid that validation chooses from; for each point, L-BFGS in rounds with lambda* fixed in each
     wcrm_clips: tuple[float, ...] = (10.0, 100.0, 1000.0)
     wcrm_variances: tuple[float, ...] = (0.0, 0.1, 1.0)
     wcrm_l2s: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
-    wcrm_iterations: int = 100
+    wcrm_rounds: int = 5
+    wcrm_iterations: int = 20
     # model selection: the mean weight S that the better-supported logger must have on the validation split
     least_mean_weight: float = 0.5
     most_mean_weight: float = 2.0
@@ -106,7 +109,15 @@ def _check_positive(settings: LearnerSettings) -> None:
         value = getattr(settings, name)
         if not value > 0:
             raise BadInput(f"{name} must be above 0, got {value}")
-    for name in ("batch_size", "epochs", "patience", "inner_iterations", "minimum_steps", "wcrm_iterations"):
+    for name in (
+        "batch_size",
+        "epochs",
+        "patience",
+        "inner_iterations",
+        "minimum_steps",
+        "wcrm_rounds",
+        "wcrm_iterations",
+    ):
         count = getattr(settings, name)
         if count < 1:
             raise BadInput(f"{name} must be at least 1, got {count}")

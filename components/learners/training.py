@@ -50,8 +50,7 @@ class Progress:
         """Count one more epoch; keep its weights if it is the best so far."""
         if better(record, self.best):
             self.best, self.best_network = replace(record, best_epoch=record.epoch), module_state(network)
-        assert_best = cast(EpochRecord, self.best)
-        record = replace(record, best_epoch=assert_best.epoch)
+        record = replace(record, best_epoch=cast(EpochRecord, self.best).epoch)
         self.epoch, self.records = record.epoch, (*self.records, record)
         return record
 

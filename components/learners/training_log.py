@@ -41,7 +41,8 @@ class TrainingLog:
             if set(np.unique(self.logger[rows])) != set(range(self.loggers)):
                 raise BadInput(
                     f"every logger needs rows in the {part} split, got loggers "
-                    f"{np.unique(self.logger[rows]).tolist()} of {self.loggers}; log more, or change the split"
+                    f"{np.unique(self.logger[rows]).tolist()} of {self.loggers}; "
+                    "log more, or change the split"
                 )
 
     @property
@@ -185,7 +186,9 @@ def _check_contexts(log: TrainingLog) -> None:
         )
     if log.logger_logits and len(log.logger_logits) != log.loggers:
         raise BadInput(f"logits of {log.loggers} loggers are needed, got {len(log.logger_logits)}")
-    tables = [*log.logger_logits, *([] if log.truth is None else [log.truth])]
+    tables: list[NDArray[np.generic]] = [*log.logger_logits]
+    if log.truth is not None:
+        tables.append(log.truth)
     for table in tables:
         if table.shape != (log.contexts, log.labels):
             raise BadInput(
