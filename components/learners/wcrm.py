@@ -116,7 +116,7 @@ class WCRMLearner:
         u = torch.exp(log_ratio.clamp_max(math.log(point.clip))) * self.losses
         terms = coefficients * u
         # Deviation: the printed variance is of lambda*_j n_j u_i, whose mean is not the risk when the n_j
-        # differ; n lambda*_j u_i has the risk as its mean, and for two equal loggers is twice the printed one.
+        # differ; n lambda*_j u_i has the risk as its mean. For two equal loggers it is twice the printed one.
         value = terms.mean() + point.l2 * weights[:-1].square().sum()
         if point.variance > 0:
             value = value + point.variance * torch.sqrt(terms.var() / len(terms))
