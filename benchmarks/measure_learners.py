@@ -84,7 +84,8 @@ def main() -> None:
             for seed in arguments.seeds
         ]
         print(  # noqa: T201
-            f"{method:17} EXP {interval([s.exp for s in scores])}  greedy {interval([s.greedy for s in scores])}"
+            f"{method:17} EXP {interval([s.exp for s in scores])}"
+            f"  greedy {interval([s.greedy for s in scores])}"
             f"  validation {interval([s.validation for s in scores])}"
             f"  epoch {statistics.fmean(s.epoch for s in scores):.0f}"
             f"  {statistics.fmean(s.seconds for s in scores):.1f} s a seed",

@@ -36,10 +36,10 @@ DIRECT: Values = {
     "lambda_floor": (0.0, 0.05),
 }
 CONSTRAINED: Values = {
-    "kappa": (1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0),
+    "kappa": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0),
     "tau": (0.5, 1.0, 2.0, 4.0),
     "regulariser_rate": (1e-3, 3e-4, 3e-3),
-    "inner_iterations": (1, 5, 10),
+    "inner_iterations": (1, 5),
 }
 EXACT: Values = {"divergence": (DivergenceKind.VARIATIONAL, DivergenceKind.EXACT)}
 

@@ -11,8 +11,8 @@ from multilogger.components.learners.settings import LearnerSettings, LossShift,
 PRESETS = ("paper", "tuned")
 
 # ------------------------------------------------------------------------------------------------- paper
-# Section 5.1.2: Adam at 1e-4 for the risk, 1e-4 for the policy's part of the constraint, usually 2.5e-4 for T;
-# batches of 500, 4096 for TMC. Appendix: BatchNorm after every hidden Linear.
+# Section 5.1.2: Adam at 1e-4 for the risk, 1e-4 for the policy's part of the constraint, usually 2.5e-4 for
+# T; batches of 500, 4096 for TMC. Appendix: BatchNorm after every hidden Linear.
 # Choice, where the paper is silent: mini-batch self-normalised weights with the losses as they are, because
 # plain IPS with losses >= 0 is won by avoiding the logged actions; no scaling of inputs, which BatchNorm does
 # after the first layer; enough epochs for a rate of 1e-4 to arrive; kappa and tau from Figures 2 and 3.
@@ -44,8 +44,8 @@ PAPER_METHODS: dict[str, LearnerSettings] = {
 }
 
 # ------------------------------------------------------------------------------------------------- tuned
-# What all datasets share: standardised inputs, one hidden layer without BatchNorm, a mean-loss baseline, clipped
-# weights. Ten to thirty times the printed rates: the printed ones need hundreds of epochs to get as far.
+# What all datasets share: standardised inputs, one hidden layer without BatchNorm, a mean-loss baseline,
+# clipped weights. Ten to thirty times the printed rates: the printed ones need hundreds of epochs to get as far.
 TUNED = LearnerSettings(
     hidden=(128,),
     batch_norm=False,

@@ -11,7 +11,7 @@ from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
 
 
 def _make_log(contexts: int = 150, passes: tuple[int, ...] = (4, 3), seed: int = 5) -> TrainingLog:
-    """Three labels that depend on four features; a nearly uniform logger and a fair one, unequal in length."""
+    """Three labels of four features; a nearly uniform logger and a fair one, with logs of unequal length."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(contexts, 4)).astype(np.float32)
     slopes = np.array([[2.0, 0.0, 0.0, 1.0], [0.0, -2.0, 1.0, 0.0], [1.0, 1.0, -2.0, 0.0]])

@@ -21,7 +21,7 @@ def far_learner(log: TrainingLog, objective: Objective, settings: LearnerSetting
     learner = DirectLearner(log, objective, True, settings, seed=0)
     with torch.no_grad():
         bias = learner.network.get_parameter("layers.3.bias" if settings.batch_norm else "layers.2.bias")
-        bias += torch.tensor([2.0, -2.0, 2.0])
+        bias.add_(torch.tensor([2.0, -2.0, 2.0]))
     return learner
 
 

@@ -60,7 +60,7 @@ def test_unknown_method(log: TrainingLog) -> None:
 
 
 def test_full_information_needs_the_truth(log: TrainingLog, quick: LearnerSettings) -> None:
-    with pytest.raises(BadInput, match="^full-information needs the true labels"):
+    with pytest.raises(BadInput, match="full-information needs the true labels"):
         learn("full-information", replace(log, truth=None), quick, 0)
 
 

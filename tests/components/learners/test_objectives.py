@@ -48,8 +48,10 @@ def rows_risk(objective: Objective, batch: LoggedBatch, rows: list[list[int]], w
         assert batch.log_propensities is not None
         mixture = np.exp(batch.log_propensities) @ batch.counts / batch.rows
         denominator = np.log(mixture)
-    columns = (torch.from_numpy(column[rows]) for column in (batch.log_target, denominator, batch.delta))
-    return float(minibatch_risk(*columns, torch.from_numpy(shares), weights, clip=np.inf))
+    log_target, log_denominator, losses = (
+        torch.from_numpy(column[rows]) for column in (batch.log_target, denominator, batch.delta)
+    )
+    return float(minibatch_risk(log_target, log_denominator, losses, torch.from_numpy(shares), weights))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: o.name)
