@@ -1,0 +1,97 @@
+"""The constraint loop of the -reg methods (Algorithm 2, and its twin in the appendix).
+
+sum_j c_j D_f(h||h_j) <= kappa, with c_j from `components/constraint.py`; balanced methods have the single
+D_f(h||h_avg). A gauge reports the divergences; its moving average decides.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multilogger.components.constraint import constraint_coefficients
+from multilogger.components.learners.gauges import (
+    ExactGauge,
+    Gauge,
+    Scene,
+    VariationalGauge,
+    check_loggers_known,
+)
+from multilogger.components.learners.objectives import Objective
+from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
+from multilogger.components.learners.state import State, optimiser_state, restore_optimiser
+from multilogger.components.learners.training_log import TensorRows, TrainingLog
+from multilogger.components.networks import PolicyNetwork
+from multilogger.components.policies import Vector
+
+
+class Constraint:
+    """Holds the divergence of a policy down, by an Adam of its own at `regulariser_rate`.
+
+    Choice: Algorithm 2 prints "repeat ... until", which moves the policy even where the constraint holds. We
+    let T take its step and look at the moving average first, and move the policy only where it exceeds kappa.
+    """
+
+    def __init__(
+        self,
+        network: PolicyNetwork,
+        x: Tensor,
+        rows: TensorRows,
+        log: TrainingLog,
+        objective: Objective,
+        settings: LearnerSettings,
+        generator: torch.Generator,
+    ) -> None:
+        exact = settings.divergence is DivergenceKind.EXACT
+        if exact or objective.average:
+            check_loggers_known(log.logger_logits, "the exact divergence" if exact else "balanced-reg")
+        scene = Scene.of(network, x, rows, log, objective, settings, generator)
+        self.settings, self.scene = settings, scene
+        self.gauge: Gauge = ExactGauge(scene) if exact else VariationalGauge(scene, log, settings)
+        self.optimiser = torch.optim.Adam(network.parameters(), lr=settings.regulariser_rate)
+        self.coefficients = torch.ones(scene.gauged) / scene.gauged
+        self.average = torch.zeros(scene.gauged)
+        self.looks = 0
+
+    def start_epoch(self, shares: Vector) -> None:
+        """Take this epoch's n_j lambda_j, and warm the gauge up before the first."""
+        if not self.scene.average:
+            c = constraint_coefficients(self.scene.counts, shares / self.scene.counts)
+            self.coefficients = torch.from_numpy(c.astype(np.float32))
+        if self.looks == 0:
+            self.gauge.warm_up(self.settings.warm_up_steps)
+
+    def enforce(self) -> None:
+        """Algorithm 2: at most `inner_iterations` rounds, ending when the moving average is within kappa.
+
+        T takes `minimum_steps` steps in any case, so that its report stays in touch with a moving policy.
+        """
+        for iteration in range(self.settings.inner_iterations):
+            self._update_average(self.gauge.look())
+            met = float(self.coefficients @ self.average) <= self.settings.kappa
+            if met and iteration + 1 >= self.settings.minimum_steps:
+                return
+            if not met:
+                self.optimiser.zero_grad()
+                self.gauge.objective(self.coefficients).backward()  # type: ignore[no-untyped-call]
+                self.optimiser.step()
+
+    def variational(self) -> tuple[float, ...]:
+        """The moving average of D_f that decides, one a logger or a single one for h_avg."""
+        return tuple(self.average.tolist())
+
+    def _update_average(self, values: Tensor) -> None:
+        self.looks += 1
+        # The first looks are plain means, so that the start at 0 never counts as a small divergence.
+        keep = min(self.settings.moving_average, 1.0 - 1.0 / self.looks)
+        self.average = keep * self.average + (1.0 - keep) * values
+
+    def state(self) -> State:
+        state = State({"average": self.average.clone()}, {"looks": self.looks})
+        state |= optimiser_state(self.optimiser).under("optimiser")
+        return state | self.gauge.state().under("gauge")
+
+    def restore(self, state: State) -> None:
+        self.average = state.tensors["average"].clone()
+        self.looks = int(state.numbers["looks"])
+        restore_optimiser(self.optimiser, state.below("optimiser"))
+        self.gauge.restore(state.below("gauge"))

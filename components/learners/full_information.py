@@ -1,0 +1,93 @@
+"""The reference `full-information`: the same network on the true labels that bandit learners never see.
+
+It minimises E_{y ~ h} delta(x, y) itself, in closed form, in place of an estimate from logs.
+"""
+
+from dataclasses import replace
+
+import torch
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.epoch_record import EpochRecord, Measure
+from multilogger.components.learners.learned_policy import Standardisation, network_logits
+from multilogger.components.learners.objectives import NAIVE
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
+from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.networks import NetworkSize, PolicyNetwork
+from multilogger.components.policies import expected_hamming
+from multilogger.components.torch_policies import expected_hamming as differentiable_hamming
+
+HELD_OUT = 0.25  # of the contexts, as the share of rows that bandit learners keep aside
+
+
+class FullInformationLearner:
+    """Descends the true risk of the contexts; a quarter of them is held out and chooses the epoch."""
+
+    def __init__(self, log: TrainingLog, settings: LearnerSettings, seed: int) -> None:
+        if log.truth is None:
+            raise BadInput("full-information needs the true labels, got a log without truth; fill it in")
+        self.settings, self.truth = settings, log.truth
+        self.generator = torch.Generator().manual_seed(seed)
+        self.standardisation = (
+            Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
+        )
+        self.x = self.standardisation(log.x)
+        self.network = PolicyNetwork(log.features, log.labels, settings.policy_size, self.generator)
+        self.optimiser = torch.optim.AdamW(
+            self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay
+        )
+        order = torch.randperm(log.contexts, generator=self.generator)
+        self.held_out = order[: max(1, round(HELD_OUT * log.contexts))]
+        self.used = order[len(self.held_out) :]
+        self.labels = torch.from_numpy(self.truth).float()
+        self.measure = Measure(log, NAIVE, settings)
+
+    @property
+    def size(self) -> NetworkSize:
+        return self.settings.policy_size
+
+    @property
+    def epochs(self) -> int:
+        return self.settings.epochs
+
+    @property
+    def patience(self) -> int:
+        return self.settings.patience
+
+    def run_epoch(self) -> None:
+        """As many passes over the contexts as the bandit learners make over their rows in an epoch."""
+        part = self.measure.train
+        passes = max(1, round(len(part.delta) / len(self.used)))
+        self.network.train()
+        for _ in range(passes):
+            order = self.used[torch.randperm(len(self.used), generator=self.generator)]
+            for rows in torch.split(order, self.settings.batch_size):
+                if len(rows) < 2:  # BatchNorm has no statistics of a single row
+                    continue
+                risk = differentiable_hamming(self.network(self.x[rows]), self.labels[rows]).mean()
+                self.optimiser.zero_grad()
+                risk.backward()  # type: ignore[no-untyped-call]
+                self.optimiser.step()
+
+    def record(self, epoch: int) -> EpochRecord:
+        """The usual record, with true risks and no guard: nothing is estimated from weights here."""
+        logits = network_logits(self.network, self.x)
+        risks = expected_hamming(logits, self.truth)
+        counts = self.measure.train.counts
+        return replace(
+            self.measure.record(epoch, logits, counts / counts.sum()),
+            train_risk=float(risks[self.used.numpy()].mean()),
+            validation_risk=float(risks[self.held_out.numpy()].mean()),
+            eligible=True,
+        )
+
+    def state(self) -> State:
+        state = module_state(self.network).under("network")
+        state |= optimiser_state(self.optimiser).under("optimiser")
+        return state | State({"generator": self.generator.get_state()})
+
+    def restore(self, state: State) -> None:
+        self.network.load_state_dict(state.below("network").tensors)
+        restore_optimiser(self.optimiser, state.below("optimiser"))
+        self.generator.set_state(state.tensors["generator"])

@@ -1,0 +1,87 @@
+"""The methods by name, and `learn`, the one way to run any of them."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.direct import DirectLearner
+from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.full_information import FullInformationLearner
+from multilogger.components.learners.learned_policy import LearnedPolicy
+from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.training import Learner, OnEpoch, train
+from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.wcrm import WCRMLearner
+
+Build = Callable[[TrainingLog, LearnerSettings, int], Learner]
+
+
+def _direct(objective: Objective) -> Build:
+    return lambda log, settings, seed: DirectLearner(log, objective, False, settings, seed)
+
+
+def _constrained(objective: Objective) -> Build:
+    return lambda log, settings, seed: DirectLearner(log, objective, True, settings, seed)
+
+
+METHODS: dict[str, Build] = {
+    "naive": _direct(NAIVE),
+    "weighted": _direct(WEIGHTED),
+    "balanced": _direct(BALANCED),
+    "naive-reg": _constrained(NAIVE),
+    "weighted-reg": _constrained(WEIGHTED),
+    "balanced-reg": _constrained(BALANCED),
+    "wcrm": WCRMLearner,
+    "full-information": FullInformationLearner,
+}
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A learned policy, the record of the epoch it comes from, and the records of all epochs."""
+
+    policy: LearnedPolicy
+    best: EpochRecord
+    records: tuple[EpochRecord, ...]
+
+
+def learn(
+    method: str,
+    log: TrainingLog,
+    settings: LearnerSettings,
+    seed: int,
+    on_epoch: OnEpoch | None = None,
+    checkpoint: Path | None = None,
+) -> Learned:
+    """Learn a policy from a log; the validation split chooses the epoch, no test data is ever seen.
+
+    `checkpoint` is a folder: a run that was killed goes on from the last checkpoint in it, and ends with the
+    same bits as one that was not.
+    """
+    if method not in METHODS:
+        raise BadInput(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    learner = METHODS[method](log, settings, seed)
+    run: dict[str, object] = {
+        "method": method,
+        "seed": seed,
+        "settings": asdict(settings),
+        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, float(log.delta.sum())],
+    }
+    progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
+    assert progress.best is not None
+    policy = LearnedPolicy(
+        network=learner.network.eval(),
+        size=learner.size,
+        standardisation=learner.standardisation,
+        labels=log.labels,
+        method=method,
+        seed=seed,
+        settings=settings,
+    )
+    return Learned(policy, progress.best, progress.records)
+
+
+def _say_nothing(record: EpochRecord) -> None:
+    """For callers that want no progress."""

@@ -1,0 +1,105 @@
+"""The mini-batch risks that learners minimise (sections 2.1, 4.2 and 6).
+
+All three are R_mini = sum_j n_j lambda_j (1/B) sum_i w_i l_i, with l the shifted loss; they differ in the
+logger shares n_j lambda_j and in the denominator of w.
+
+Deviation: Algorithm 1 prints n/(JB) sum_j lambda_j sum_i, which is right only when all n_j are equal.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators import Estimate, balanced_risk, lambda_weighted_risk, logger_stats
+from multilogger.components.importance import RAW, WeightRule
+from multilogger.components.lambda_star import lambda_star
+from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training_log import LogPart, TensorRows
+from multilogger.components.logged_batch import LoggedBatch
+from multilogger.components.policies import Vector
+
+
+@dataclass(frozen=True)
+class Objective:
+    """`average`: weights are h/h_avg, else h/h_j. `reweighted`: lambda_j = lambda*_j, else 1/n."""
+
+    name: str
+    average: bool = False
+    reweighted: bool = False
+
+    def log_denominator(self, rows: TensorRows) -> Tensor:
+        return rows.log_average if self.average else rows.log_propensity
+
+    def shares(self, batch: LoggedBatch, settings: LearnerSettings) -> Vector:
+        """n_j lambda_j of each logger, which sum to 1: (J,). No gradient passes through them."""
+        if not self.reweighted or settings.freeze_lambda:
+            return batch.counts / batch.rows
+        lambdas = lambda_star(logger_stats(batch, settings.weight_clip))
+        return floor_shares(batch.counts * lambdas, settings.lambda_floor)
+
+    def risk(self, batch: LoggedBatch, shares: Vector, rule: WeightRule = RAW) -> Estimate:
+        """The estimated R(h) on whole rows, with the losses as logged."""
+        if self.average:
+            return balanced_risk(batch, rule)
+        return lambda_weighted_risk(batch, shares / batch.counts, rule)
+
+
+NAIVE = Objective("naive")
+WEIGHTED = Objective("weighted", reweighted=True)
+BALANCED = Objective("balanced", average=True)
+
+
+def floor_shares(shares: Vector, floor: float) -> Vector:
+    """Shares of at least `floor` each, the others scaled down to keep the sum 1: (J,).
+
+    Deviation: lambda* can put 0.9999 on one logger at the start and lose the other for good.
+    """
+    if floor * len(shares) > 1:
+        raise BadInput(f"lambda_floor can be at most 1/{len(shares)} for {len(shares)} loggers, got {floor}")
+    low = np.zeros(len(shares), dtype=np.bool_)
+    # Scaling down may push further shares under the floor, so this repeats until none is.
+    while True:
+        free = shares[~low].sum()
+        scaled = np.where(low, floor, shares * (1.0 - floor * low.sum()) / free) if free > 0 else shares
+        fresh = (scaled < floor) & ~low
+        if not fresh.any():
+            return np.asarray(scaled, dtype=np.float64)
+        low |= fresh
+        if low.all():
+            return np.full(len(shares), 1.0 / len(shares))
+
+
+def shift_of(part: LogPart, shift: LossShift) -> float:
+    """What the objective subtracts from each delta."""
+    if shift is LossShift.NONE:
+        return 0.0
+    if shift is LossShift.POEM:
+        return float(part.action.shape[1])
+    # Choice: a running shift starts here too, because a policy that knows nothing has no risk worth tracking.
+    return min(float(part.delta[part.logger == j].mean()) for j in range(len(part.counts)))
+
+
+def minibatch_risk(
+    log_target: Tensor,
+    log_denominator: Tensor,
+    losses: Tensor,
+    shares: Tensor,
+    weights: Weights,
+    clip: float = math.inf,
+) -> Tensor:
+    """R_mini of B rows from each logger; all arguments but `shares` (J,) are (J, B).
+
+    sum_j n_j lambda_j mean_i w_i l_i, and divided by sum_j n_j lambda_j mean_i w_i if self-normalised.
+    """
+    log_ratio = log_target - log_denominator
+    if weights is not Weights.RAW:
+        log_ratio = log_ratio.clamp_max(math.log(clip))
+    w = torch.exp(log_ratio)
+    value = shares @ (w * losses).mean(dim=1)
+    if weights is Weights.SELF_NORMALISED:
+        value = value / (shares @ w.mean(dim=1)).clamp_min(torch.finfo(w.dtype).tiny)
+    return value

@@ -1,0 +1,197 @@
+"""The bandit log as a learner holds it: contexts once, rows by index, everything in memory."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from multilogger.components.errors import BadInput
+from multilogger.components.importance import log_mixture
+from multilogger.components.labelled_data import Features, Labels
+from multilogger.components.logged_batch import LoggedBatch, Loggers
+from multilogger.components.policies import Actions, Matrix, Vector, log_probability
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """Contexts `x` (m, d), and one row for each of n logged actions.
+
+    `context` (n,) is the row of x; `log_propensities` (n, J) is log h_k(y|x) under every logger;
+    `validation` (n,) marks the rows kept aside. `logger_logits`, one (m, q) a logger, are needed for exact
+    divergences and by `balanced-reg`; `truth` (m, q), the true labels, by `full-information` alone.
+    """
+
+    x: Features
+    context: NDArray[np.int64]
+    action: Actions
+    delta: Vector
+    log_propensities: Matrix
+    logger: Loggers
+    validation: NDArray[np.bool_]
+    logger_logits: tuple[Matrix, ...] = ()
+    truth: Labels | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_columns(self)
+        _check_contexts(self)
+        for part, rows in (("training", ~self.validation), ("validation", self.validation)):
+            if set(np.unique(self.logger[rows])) != set(range(self.loggers)):
+                raise BadInput(
+                    f"every logger needs rows in the {part} split, got loggers "
+                    f"{np.unique(self.logger[rows]).tolist()} of {self.loggers}; "
+                    "log more, or change the split"
+                )
+
+    @property
+    def rows(self) -> int:
+        return len(self.delta)
+
+    @property
+    def loggers(self) -> int:
+        return int(self.log_propensities.shape[1])
+
+    @property
+    def contexts(self) -> int:
+        return int(self.x.shape[0])
+
+    @property
+    def features(self) -> int:
+        return int(self.x.shape[1])
+
+    @property
+    def labels(self) -> int:
+        """q, also the largest Hamming loss L."""
+        return int(self.action.shape[1])
+
+    def dense_contexts(self) -> NDArray[np.float32]:
+        """x (m, d) as the networks read it."""
+        return densify(self.x)
+
+    def part(self, validation: bool) -> "LogPart":
+        """The rows of one side of the split."""
+        rows = np.flatnonzero(self.validation == validation)
+        counts = np.bincount(self.logger[rows], minlength=self.loggers).astype(np.float64)
+        return LogPart(
+            context=self.context[rows],
+            action=self.action[rows],
+            delta=self.delta[rows],
+            log_propensity=self.log_propensities[rows, self.logger[rows]],
+            log_propensities=self.log_propensities[rows],
+            log_average=log_mixture(self.log_propensities[rows], counts),
+            logger=self.logger[rows],
+            counts=counts,
+        )
+
+
+@dataclass(frozen=True)
+class LogPart:
+    """The training or the validation rows, with log h_avg(y|x) of that part's own logger counts."""
+
+    context: NDArray[np.int64]
+    action: Actions
+    delta: Vector
+    log_propensity: Vector
+    log_propensities: Matrix
+    log_average: Vector
+    logger: Loggers
+    counts: Vector
+
+    def under(self, logits: Matrix) -> LoggedBatch:
+        """These rows with log h(y|x) of a policy given by its logits on all contexts (m, q)."""
+        return LoggedBatch(
+            logger=self.logger,
+            delta=self.delta,
+            log_propensity=self.log_propensity,
+            log_target=log_probability(logits[self.context], self.action),
+            max_loss=float(self.action.shape[1]),
+            log_propensities=self.log_propensities,
+        )
+
+
+@dataclass(frozen=True)
+class TensorRows:
+    """The training rows as float32 tensors, for the objective."""
+
+    context: Tensor
+    action: Tensor
+    delta: Tensor
+    log_propensity: Tensor
+    log_average: Tensor
+    by_logger: tuple[Tensor, ...]
+
+    @classmethod
+    def of(cls, part: LogPart) -> "TensorRows":
+        def number(column: NDArray[np.generic]) -> Tensor:
+            return torch.from_numpy(column.astype(np.float32))
+
+        return cls(
+            context=torch.from_numpy(part.context),
+            action=number(part.action),
+            delta=number(part.delta),
+            log_propensity=number(part.log_propensity),
+            log_average=number(part.log_average),
+            by_logger=tuple(
+                torch.from_numpy(np.flatnonzero(part.logger == j)) for j in range(len(part.counts))
+            ),
+        )
+
+    def batches(self, batch_size: int, generator: torch.Generator) -> Tensor:
+        """Row numbers of one epoch, B from each logger a step (Algorithm 1, step 2): (steps, J, B).
+
+        Choice: an epoch passes once through the longest log; a shorter one is shuffled anew as often as it
+        takes, so that each of its rows is as likely as any other in every step.
+        """
+        longest = max(len(rows) for rows in self.by_logger)
+        size = min(batch_size, longest)
+        steps = max(1, longest // size)
+        columns = [_shuffled(rows, steps * size, generator).view(steps, size) for rows in self.by_logger]
+        return torch.stack(columns, dim=1)
+
+
+def densify(x: Features) -> NDArray[np.float32]:
+    """Contexts (n, d) as a dense float32 array."""
+    dense = x.toarray() if sparse.issparse(x) else x
+    return np.ascontiguousarray(dense, dtype=np.float32)
+
+
+def _shuffled(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """`count` of the rows: whole permutations one after the other, the last one cut."""
+    times = -(-count // len(rows))
+    orders = [rows[torch.randperm(len(rows), generator=generator)] for _ in range(times)]
+    return torch.cat(orders)[:count]
+
+
+def _check_columns(log: TrainingLog) -> None:
+    lengths = {
+        name: len(getattr(log, name))
+        for name in ("context", "action", "delta", "log_propensities", "logger", "validation")
+    }
+    if len(set(lengths.values())) > 1 or log.rows == 0:
+        raise BadInput(f"a log needs columns of one length, got {lengths}; take all from the same rows")
+    if log.action.ndim != 2 or log.log_propensities.ndim != 2:
+        raise BadInput(
+            "action must be (n, q) and log_propensities (n, J), got shapes "
+            f"{log.action.shape} and {log.log_propensities.shape}"
+        )
+
+
+def _check_contexts(log: TrainingLog) -> None:
+    if log.context.min() < 0 or log.context.max() >= log.contexts:
+        raise BadInput(
+            f"context numbers must lie in 0..{log.contexts - 1}, got {log.context.min()} to "
+            f"{log.context.max()}; give the contexts that the log was made from"
+        )
+    if log.logger_logits and len(log.logger_logits) != log.loggers:
+        raise BadInput(f"logits of {log.loggers} loggers are needed, got {len(log.logger_logits)}")
+    tables: list[NDArray[np.generic]] = [*log.logger_logits]
+    if log.truth is not None:
+        tables.append(log.truth)
+    for table in tables:
+        if table.shape != (log.contexts, log.labels):
+            raise BadInput(
+                f"logger_logits and truth must be (contexts, labels) = {(log.contexts, log.labels)}, "
+                f"got {table.shape}"
+            )

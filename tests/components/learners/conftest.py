@@ -1,0 +1,70 @@
+"""A small problem that every learner can solve in seconds."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
+
+
+def _make_log(contexts: int = 150, passes: tuple[int, ...] = (4, 3), seed: int = 5) -> TrainingLog:
+    """Three labels of four features; a nearly uniform logger and a fair one, with logs of unequal length."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(contexts, 4)).astype(np.float32)
+    slopes = np.array([[2.0, 0.0, 0.0, 1.0], [0.0, -2.0, 1.0, 0.0], [1.0, 1.0, -2.0, 0.0]])
+    truth = (x @ slopes.T + 0.3 * rng.normal(size=(contexts, 3)) > 0).astype(np.uint8)
+    logits = tuple(alpha * (x @ slopes.T).astype(np.float64) for alpha in (0.05, 0.4))
+    plan = ReplayPlan(seed, 0.25, SplitBy.ROW, 10_000)
+    parts = [
+        (j, rows)
+        for j in range(len(logits))
+        for r in range(passes[j])
+        for rows in replay_pass(list(logits), truth, j, r, plan)
+    ]
+    return TrainingLog(
+        x=x,
+        context=np.concatenate([rows.context for _, rows in parts]).astype(np.int64),
+        action=np.concatenate([rows.action for _, rows in parts]),
+        delta=np.concatenate([rows.delta for _, rows in parts]),
+        log_propensities=np.concatenate([rows.log_propensities for _, rows in parts]),
+        logger=np.concatenate([np.full(len(rows.delta), j) for j, rows in parts]),
+        validation=np.concatenate([rows.validation for _, rows in parts]),
+        logger_logits=logits,
+        truth=truth,
+    )
+
+
+@pytest.fixture(scope="session")
+def make_log() -> Callable[..., TrainingLog]:
+    return _make_log
+
+
+@pytest.fixture(scope="session")
+def log() -> TrainingLog:
+    return _make_log()
+
+
+@pytest.fixture
+def quick() -> LearnerSettings:
+    """Settings under which an epoch takes milliseconds."""
+    return LearnerSettings(
+        hidden=(8,),
+        risk_rate=1e-2,
+        batch_size=64,
+        epochs=12,
+        patience=12,
+        regulariser_rate=1e-2,
+        discriminator_rate=1e-2,
+        discriminator_hidden=(8,),
+        inner_iterations=2,
+        warm_up_steps=10,
+        kappa=3.0,
+        checkpoint_every=4,
+        wcrm_clips=(10.0, 100.0),
+        wcrm_variances=(0.1,),
+        wcrm_l2s=(1e-3, 1e-2, 1e-1),
+        wcrm_rounds=2,
+    )

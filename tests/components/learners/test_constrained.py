@@ -1,0 +1,112 @@
+"""Algorithm 2 against the closed-form divergence."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from multilogger.components.divergences import enumerated_average_divergence, exact_divergence
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.direct import DirectLearner
+from multilogger.components.learners.methods import learn
+from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
+from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
+from multilogger.components.learners.training_log import TrainingLog
+
+
+def far_learner(log: TrainingLog, objective: Objective, settings: LearnerSettings) -> DirectLearner:
+    """A learner whose policy is nearly sure of every label, whatever the context."""
+    learner = DirectLearner(log, objective, True, settings, seed=0)
+    with torch.no_grad():
+        bias = learner.network.get_parameter("layers.3.bias" if settings.batch_norm else "layers.2.bias")
+        bias.add_(torch.tensor([2.0, -2.0, 2.0]))
+    return learner
+
+
+def divergence(learner: DirectLearner, log: TrainingLog) -> float:
+    """What the constraint holds down, enumerated for h_avg."""
+    counts = learner.measure.train.counts
+    if learner.objective.average:
+        return enumerated_average_divergence(learner.logits(), log.logger_logits, counts).d_f
+    values = [exact_divergence(learner.logits(), table).d_f for table in log.logger_logits]
+    return float(counts @ np.array(values) / counts.sum())
+
+
+@pytest.mark.parametrize("kind", DivergenceKind)
+@pytest.mark.parametrize("objective", [NAIVE, BALANCED], ids=lambda o: o.name)
+def test_loop_lowers_the_exact_divergence(
+    log: TrainingLog, quick: LearnerSettings, kind: DivergenceKind, objective: Objective
+) -> None:
+    settings = replace(quick, divergence=kind, kappa=0.5, inner_iterations=200, warm_up_steps=100)
+    learner = far_learner(log, objective, settings)
+    before = divergence(learner, log)
+    assert learner.constraint is not None
+    learner.constraint.start_epoch(learner.shares)
+    learner.constraint.enforce()
+    assert before > 2.0
+    assert divergence(learner, log) < 0.5 * before
+
+
+@pytest.mark.parametrize("kind", DivergenceKind)
+def test_policy_rests_where_the_constraint_holds(
+    log: TrainingLog, quick: LearnerSettings, kind: DivergenceKind
+) -> None:
+    learner = far_learner(log, WEIGHTED, replace(quick, divergence=kind, kappa=1e6))
+    before = [parameter.clone() for parameter in learner.network.parameters()]
+    assert learner.constraint is not None
+    learner.constraint.start_epoch(learner.shares)
+    learner.constraint.enforce()
+    assert all(torch.equal(a, b) for a, b in zip(before, learner.network.parameters(), strict=True))
+
+
+def test_warmed_up_gauge_reports_a_part_of_the_divergence(log: TrainingLog, quick: LearnerSettings) -> None:
+    learner = far_learner(log, NAIVE, replace(quick, kappa=1e6, warm_up_steps=300, batch_norm=False))
+    assert learner.constraint is not None
+    learner.constraint.start_epoch(learner.shares)
+    for _ in range(30):
+        learner.constraint.enforce()
+    for j, value in enumerate(learner.constraint.variational()):
+        exact = exact_divergence(learner.logits(), log.logger_logits[j]).d_f
+        # F is a lower bound on fresh rows; T has seen these few hundred often, and may exceed it on them.
+        assert 0.3 * exact < value < 2.0 * exact
+
+
+def test_tighter_kappa_keeps_the_policy_closer(log: TrainingLog, quick: LearnerSettings) -> None:
+    settings = replace(quick, divergence=DivergenceKind.EXACT, epochs=20, patience=20, inner_iterations=5)
+    loose, tight = (
+        learn("naive-reg", log, replace(settings, kappa=kappa), 0).records[-1] for kappa in (100.0, 0.5)
+    )
+    assert tight.constraint < loose.constraint
+    assert tight.constraint < 1.0
+    assert tight.slack == pytest.approx(0.5 - tight.constraint)
+
+
+def test_coefficients_follow_lambda(log: TrainingLog, quick: LearnerSettings) -> None:
+    learner = DirectLearner(log, WEIGHTED, True, quick, seed=0)
+    assert learner.constraint is not None
+    learner.constraint.start_epoch(np.array([0.2, 0.8]))
+    counts = learner.measure.train.counts
+    terms = np.array([0.2, 0.8]) ** 2 / counts
+    np.testing.assert_allclose(learner.constraint.coefficients.numpy(), terms / terms.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "who"),
+    [
+        ("weighted-reg", DivergenceKind.EXACT, "the exact divergence"),
+        ("balanced-reg", DivergenceKind.VARIATIONAL, "balanced-reg"),
+    ],
+)
+def test_unknown_loggers_are_said(
+    log: TrainingLog, quick: LearnerSettings, method: str, kind: DivergenceKind, who: str
+) -> None:
+    with pytest.raises(BadInput, match=f"^{who} needs the loggers' own policies"):
+        learn(method, replace(log, logger_logits=()), replace(quick, divergence=kind), 0)
+
+
+def test_variational_constraint_needs_no_loggers(log: TrainingLog, quick: LearnerSettings) -> None:
+    record = learn("weighted-reg", replace(log, logger_logits=()), replace(quick, epochs=2), 0).best
+    assert math.isnan(record.constraint)
+    assert all(math.isfinite(value) for value in record.variational)

@@ -1,0 +1,84 @@
+"""A killed run that goes on from its checkpoint ends with the same bits as one that was not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.settings import DivergenceKind, LearnerSettings, LossShift
+from multilogger.components.learners.training_log import TrainingLog
+
+
+class Killed(Exception):
+    pass
+
+
+def kill_after(epoch: int) -> Callable[[EpochRecord], None]:
+    def on_epoch(record: EpochRecord) -> None:
+        if record.epoch == epoch:
+            raise Killed
+
+    return on_epoch
+
+
+def check_resume(method: str, log: TrainingLog, settings: LearnerSettings, folder: Path, stop: int) -> None:
+    unbroken = learn(method, log, settings, seed=7)
+    with pytest.raises(Killed):
+        learn(method, log, settings, 7, kill_after(stop), folder)
+    heard: list[int] = []
+    resumed = learn(method, log, settings, 7, lambda record: heard.append(record.epoch), folder)
+    saved = stop - stop % settings.checkpoint_every
+    assert heard == list(range(saved + 1, len(unbroken.records) + 1))
+    weights, expected = resumed.policy.network.state_dict(), unbroken.policy.network.state_dict()
+    assert weights.keys() == expected.keys()
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    # NaN stands where a method has no such figure, so records are compared by their text.
+    assert repr(resumed.records) == repr(unbroken.records)
+    assert repr(resumed.best) == repr(unbroken.best)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resumed_run_equals_the_unbroken_one(
+    method: str, log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    check_resume(method, log, replace(quick, epochs=7, checkpoint_every=2), tmp_path, stop=5)
+
+
+def test_resume_with_exact_divergence_and_running_shift(
+    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    settings = replace(quick, divergence=DivergenceKind.EXACT, loss_shift=LossShift.RUNNING, epochs=6)
+    check_resume("weighted-reg", log, settings, tmp_path, stop=4)
+
+
+def test_finished_run_is_not_trained_again(log: TrainingLog, quick: LearnerSettings, tmp_path: Path) -> None:
+    settings = replace(quick, epochs=4)
+    first = learn("naive", log, settings, 0, checkpoint=tmp_path)
+    heard: list[EpochRecord] = []
+    again = learn("naive", log, settings, 0, heard.append, tmp_path)
+    assert not heard
+    np.testing.assert_array_equal(again.policy.logits(log.x), first.policy.logits(log.x))
+
+
+def test_checkpoint_is_two_files_without_pickle(
+    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    learn("weighted-reg", log, replace(quick, epochs=8), 0, checkpoint=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "epoch-8.safetensors"]
+
+
+def test_checkpoint_of_another_run_is_refused(
+    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    settings = replace(quick, epochs=4)
+    learn("naive", log, settings, 0, checkpoint=tmp_path)
+    with pytest.raises(BadInput, match="is of another run, it differs in method, seed; give an empty folder"):
+        learn("weighted", log, settings, 1, checkpoint=tmp_path)
+    with pytest.raises(BadInput, match="it differs in settings"):
+        learn("naive", log, replace(settings, clip=3.0), 0, checkpoint=tmp_path)
