@@ -5,24 +5,12 @@ on Yeast one (policy 10 nodes, T 59), so sizes are settings.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from multilogger.components.errors import BadInput
-
-
-@dataclass(frozen=True)
-class NetworkSize:
-    """Nodes of each hidden layer, none for a linear map, and whether BatchNorm follows each."""
-
-    hidden: tuple[int, ...] = (10,)
-    batch_norm: bool = True
-
-    def __post_init__(self) -> None:
-        if any(width < 1 for width in self.hidden):
-            raise BadInput(f"every hidden layer needs at least 1 node, got {self.hidden}")
+from multilogger.components.network_size import NetworkSize
 
 
 class PolicyNetwork(nn.Module):

@@ -28,6 +28,16 @@ Train = Annotated[Path | None, typer.Option(help="Multi-label svmlight file.", r
 Test = Annotated[Path | None, typer.Option(help="Multi-label svmlight file.", rich_help_panel=OWN_FILES)]
 Features = Annotated[int | None, typer.Option(help="Number of features.", rich_help_panel=OWN_FILES)]
 Labels = Annotated[int | None, typer.Option(help="Number of labels.", rich_help_panel=OWN_FILES)]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="naive, weighted, balanced, each also with -reg; wcrm; full-information; "
+        "or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
+    ),
+]
+Preset = Annotated[
+    str, typer.Option(help="paper: the printed settings; tuned: ours, chosen on validation risk.")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting, e.g. train-loggers.C=0.03. Repeatable."),
@@ -101,17 +111,21 @@ def prepare(
 ) -> None:
     """Make bandit logs: download, reduce, train-loggers, replay."""
     with one_line_errors(context.obj):
+        from multilogger.flows.pipeline import PREPARE
         from multilogger.flows.session import flow_session
         from multilogger.flows.settings import parse_assignments, pipeline_settings
-        from multilogger.tasks.registry import STAGES
 
-        settings = parse_assignments(assignments or []) | own_files(train, test, features, labels)
-        pipeline_settings(dataset, seed, mirror, settings)  # a typing error is said before anything starts
+        settings = parse_assignments(assignments or [], stages=PREPARE) | own_files(
+            train, test, features, labels
+        )
+        pipeline_settings(
+            PREPARE, dataset, seed, mirror, settings
+        )  # a typing error is said before anything starts
         with flow_session(context.obj) as terminal:
             from multilogger.flows.prepare import prepare as flow
             from multilogger.flows.summary import log_rows, policy_rows, stage_rows
 
-            done = flow(dataset, seed, mirror, settings, list(STAGES) if refresh else [])
+            done = flow(dataset, seed, mirror, settings, list(PREPARE) if refresh else [])
         terminal.table("Stages", stage_rows(done.outcomes))
         terminal.table(
             "Policies on test: expected and greedy Hamming loss", policy_rows(done.outcomes["train-loggers"])
@@ -123,10 +137,48 @@ def prepare(
 
 
 @app.command()
+def learn(
+    context: typer.Context,
+    dataset: Dataset = "digits",
+    method: Method = "weighted-reg",
+    preset: Preset = "tuned",
+    seed: Seed = 0,
+    mirror: Mirror = None,
+    train: Train = None,
+    test: Test = None,
+    features: Features = None,
+    labels: Labels = None,
+    assignments: Set = None,
+    refresh: Annotated[bool, typer.Option(help="Learn and evaluate again.")] = False,
+) -> None:
+    """Learn a policy from bandit logs and evaluate it; makes the logs first if need be."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.pipeline import LEARN, PREPARE
+        from multilogger.flows.session import flow_session
+        from multilogger.flows.settings import parse_assignments, pipeline_settings
+
+        settings = parse_assignments(assignments or [], "learn") | own_files(train, test, features, labels)
+        choices = {"learn.method": method, "learn.preset": preset} | settings
+        pipeline_settings(LEARN, dataset, seed, mirror, choices)
+        with flow_session(context.obj) as terminal:
+            from multilogger.flows.learn import learn as flow
+            from multilogger.flows.summary import estimate_rows, loss_rows, stage_rows
+
+            again = [name for name in LEARN if name not in PREPARE] if refresh else []
+            done = flow(dataset, method, seed, preset, mirror, settings, again)
+        terminal.table("Stages", stage_rows(done.outcomes))
+        terminal.table("Test: expected and greedy Hamming loss", loss_rows(done.outcomes))
+        terminal.table("Validation rows: estimated risk", estimate_rows(done.outcomes))
+        where_to_look(done.run_id)
+
+
+@app.command()
 def stage(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A stage; 'multilogger stages' lists them.")],
     dataset: Dataset = "digits",
+    method: Method = "weighted-reg",
+    preset: Preset = "tuned",
     seed: Seed = 0,
     mirror: Mirror = None,
     train: Train = None,
@@ -139,6 +191,7 @@ def stage(
     """Run one stage alone, from inputs that are in the cache."""
     with one_line_errors(context.obj):
         from multilogger.components.errors import BadInput
+        from multilogger.flows.pipeline import LEARN, PREPARE
         from multilogger.flows.session import flow_session
         from multilogger.flows.settings import parse_assignments, pipeline_settings
         from multilogger.tasks.registry import STAGES
@@ -146,7 +199,9 @@ def stage(
         if name not in STAGES:
             raise BadInput(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
         settings = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
-        pipeline_settings(dataset, seed, mirror, settings)
+        if name not in PREPARE:
+            settings = {"learn.method": method, "learn.preset": preset} | settings
+        pipeline_settings(PREPARE if name in PREPARE else LEARN, dataset, seed, mirror, settings)
         with flow_session(context.obj) as terminal:
             from multilogger.flows.rerun import rerun_stage
             from multilogger.flows.summary import stage_rows

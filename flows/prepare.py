@@ -7,7 +7,7 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from multilogger.flows.flow_run import flow_run
-from multilogger.flows.pipeline import prepare_steps
+from multilogger.flows.pipeline import PREPARE, prepare_steps
 from multilogger.flows.settings import flat, pipeline_settings
 from multilogger.flows.summary import log_rows, policy_rows, stage_rows
 from multilogger.flows.tables import to_markdown
@@ -35,10 +35,9 @@ def prepare(
 
     `settings` maps `stage.setting` to a value; `refresh` names stages to compute again.
     """
-    chosen = pipeline_settings(dataset, seed, mirror, settings)
-    steps = prepare_steps(chosen)
-    with flow_run("prepare", dataset, seed, flat(chosen, steps), refresh=frozenset(refresh or ())) as run:
-        outcomes = {name: run.runner.realise(step) for name, step in steps.items()}
+    chosen = pipeline_settings(PREPARE, dataset, seed, mirror, settings)
+    with flow_run("prepare", dataset, seed, flat(chosen), refresh=frozenset(refresh or ())) as run:
+        outcomes = {name: run.runner.realise(step) for name, step in prepare_steps(chosen).items()}
         scores = load_scores(outcomes["train-loggers"].artifact)
         run.log_metrics({f"exp/{name}": losses["exp"] for name, losses in scores.items()})
     _show_on_run_page(dataset, seed, outcomes)

@@ -6,7 +6,7 @@ from typing import Any
 from prefect import flow
 
 from multilogger.flows.flow_run import flow_run
-from multilogger.flows.pipeline import prepare_steps
+from multilogger.flows.pipeline import LEARN, PREPARE, learn_steps, prepare_steps
 from multilogger.flows.settings import flat, pipeline_settings
 from multilogger.tasks.engine.execution import Outcome
 
@@ -29,11 +29,11 @@ def rerun_stage(
     refresh: bool = False,
 ) -> Rerun:
     """Run the named stage; every stage before it must be in the cache."""
-    chosen = pipeline_settings(dataset, seed, mirror, settings)
-    steps = prepare_steps(chosen)
-    target = steps[name]
+    stages = PREPARE if name in PREPARE else LEARN
+    chosen = pipeline_settings(stages, dataset, seed, mirror, settings)
+    target = (prepare_steps if name in PREPARE else learn_steps)(chosen)[name]
     refreshed = frozenset({name} if refresh else ())
-    with flow_run(f"stage {name}", dataset, seed, flat(chosen, steps), only=name, refresh=refreshed) as run:
+    with flow_run(f"stage {name}", dataset, seed, flat(chosen), only=name, refresh=refreshed) as run:
         outcome = run.runner.realise(target)
         inputs = {label: run.runner.realise(source) for label, source in target.inputs}
     return Rerun(outcome, inputs)

@@ -1,7 +1,7 @@
 """Settings of the pipeline: from what a person types to one typed model a stage."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,34 +14,47 @@ PipelineSettings = Mapping[str, StageSettings]
 """The settings of every stage, by its name."""
 
 
-def flat(settings: PipelineSettings, stages: Iterable[str]) -> dict[str, Any]:
-    """`stage.setting` to JSON value, for the given stages."""
-    return {f"{stage}.{name}": value for stage in stages for name, value in settings[stage].params().items()}
+def flat(settings: PipelineSettings) -> dict[str, Any]:
+    """`stage.setting` to JSON value."""
+    return {
+        f"{stage}.{name}": value for stage, own in settings.items() for name, value in own.params().items()
+    }
 
 
-def parse_assignments(assignments: Sequence[str], stage: str | None = None) -> dict[str, Any]:
-    """`key=value` texts to `stage.setting` -> value; a bare key belongs to `stage`, or to the only owner."""
+def parse_assignments(
+    assignments: Sequence[str], stage: str | None = None, stages: Sequence[str] = tuple(STAGES)
+) -> dict[str, Any]:
+    """`key=value` texts to `stage.setting` -> value; a bare key belongs to `stage`, or to its only owner."""
     parsed: dict[str, Any] = {}
     for text in assignments:
         name, equals, value = text.partition("=")
         if not equals:
             raise BadInput(f"--set takes key=value, got {text!r}; for example --set train-loggers.C=0.03")
-        parsed[_qualified(name.strip(), stage)] = _value(value.strip())
+        parsed[_qualified(name.strip(), stage, stages)] = _value(value.strip())
     return parsed
 
 
 def pipeline_settings(
-    dataset: str, seed: int, mirror: str | None = None, settings: Mapping[str, Any] | None = None
+    stages: Sequence[str],
+    dataset: str,
+    seed: int,
+    mirror: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> PipelineSettings:
     """Defaults, then dataset, seed and mirror where a stage has them, then `stage.setting` values."""
     chosen: dict[str, dict[str, Any]] = {}
-    for name, stage in STAGES.items():
+    for name in stages:
         common = {"dataset": dataset, "seed": seed, "mirror": mirror}
-        chosen[name] = {key: value for key, value in common.items() if key in stage.settings_type.described()}
+        known = STAGES[name].settings_type.described()
+        chosen[name] = {key: value for key, value in common.items() if key in known}
     for name, value in (settings or {}).items():
         owner, _, setting = _qualified(name, None).partition(".")
+        if owner not in chosen:
+            raise BadInput(
+                f"setting {owner}.{setting} is of a stage that this command does not run; leave it out"
+            )
         chosen[owner][setting] = value
-    return {name: _build(name, chosen[name]) for name in STAGES}
+    return {name: _build(name, chosen[name]) for name in stages}
 
 
 def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:
@@ -63,7 +76,7 @@ def _one_line(error: ValidationError, stage: str) -> str:
     return f"bad setting {where}: {what}, got {first['input']!r}; 'multilogger stages' lists all settings"
 
 
-def _qualified(name: str, stage: str | None) -> str:
+def _qualified(name: str, stage: str | None, stages: Sequence[str] = tuple(STAGES)) -> str:
     """The full `stage.setting` name of what a person typed."""
     owner, dot, setting = name.partition(".")
     if dot:
@@ -71,7 +84,7 @@ def _qualified(name: str, stage: str | None) -> str:
         owners = [owner] if owner in STAGES and setting in STAGES[owner].settings_type.described() else []
     else:
         setting = owner
-        owners = [s for s in STAGES if setting in STAGES[s].settings_type.described()]
+        owners = [s for s in stages if setting in STAGES[s].settings_type.described()]
         owners = [stage] if stage in owners else owners
     if len(owners) == 1 and owners[0] is not None:
         return f"{owners[0]}.{setting}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.execution import Outcome, Status
+from multilogger.tasks.evaluate import load_evaluation
 from multilogger.tasks.replay import load_summary
 from multilogger.tasks.train_loggers import load_scores
 
@@ -39,4 +40,27 @@ def log_rows(log: Outcome) -> Rows:
             "mean loss": f"{part['mean_delta']:.3f}",
         }
         for name, part in load_summary(log.artifact).items()
+    ]
+
+
+def loss_rows(outcomes: Mapping[str, Outcome]) -> Rows:
+    """Test losses of the learned policy beside those of the loggers and the CRF."""
+    result = load_evaluation(outcomes["evaluate"].artifact)
+    own = {"policy": result.method, "EXP": f"{result.exp:.3f}", "greedy": f"{result.greedy:.3f}"}
+    return [own, *(row for row in policy_rows(outcomes["train-loggers"]) if row["policy"] != result.method)]
+
+
+def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:
+    """What the validation rows alone say of the policy, with 95 % intervals and certificates."""
+    result = load_evaluation(outcomes["evaluate"].artifact)
+    return [
+        {
+            "estimator": name,
+            "risk": f"{parts['value']:.3f}",
+            "95 % interval": f"{parts['low']:.3f} to {parts['high']:.3f}",
+            "mean weight": f"{parts['mean_weight']:.3f}",
+            "effective rows": f"{parts['effective_rows']:,.0f}",
+            "certificate": f"{result.certificates[name]['bound']:.4g}" if name in result.certificates else "",
+        }
+        for name, parts in result.estimates.items()
     ]

@@ -12,6 +12,8 @@ from multilogger.tasks.engine.setting_types import FloatList
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
+POLICY_FILE = "policies.safetensors"
+
 
 class TrainLoggersSettings(StageSettings):
     """One logger an alpha, all from one fit on a share of train."""
@@ -40,7 +42,7 @@ def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun)
     policies = {logger_name(j): LinearPolicy(weights, a) for j, a in enumerate(settings.alphas)} | {
         "crf": crf
     }
-    save_policies(run.file("policies.safetensors"), policies)
+    save_policies(run.file(POLICY_FILE), policies)
     scores = {name: _test_losses(policy, test) for name, policy in policies.items()}
     run.save_json("scores.json", scores)
     run.log_metrics({f"{kind}/{name}": v for name, both in scores.items() for kind, v in both.items()})
@@ -53,7 +55,7 @@ def logger_name(index: int) -> str:
 
 def load_loggers(loggers: Artifact) -> list[LinearPolicy]:
     """h_1..h_J in order."""
-    policies = load_policies(loggers.folder / "policies.safetensors")
+    policies = load_policies(loggers.folder / POLICY_FILE)
     return [policies[logger_name(j)] for j in range(len(policies) - 1)]
 
 

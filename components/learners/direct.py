@@ -12,7 +12,8 @@ from multilogger.components.learners.objectives import Objective, minibatch_risk
 from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.training_log import TensorRows, TrainingLog
-from multilogger.components.networks import NetworkSize, PolicyNetwork
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix
 from multilogger.components.torch_policies import log_probability
 

@@ -14,7 +14,8 @@ from multilogger.components.learners.objectives import NAIVE
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.networks import NetworkSize, PolicyNetwork
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import expected_hamming
 from multilogger.components.torch_policies import expected_hamming as differentiable_hamming
 

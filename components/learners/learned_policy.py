@@ -16,7 +16,8 @@ from multilogger.components.errors import BadInput
 from multilogger.components.labelled_data import Features
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training_log import densify
-from multilogger.components.networks import NetworkSize, PolicyNetwork
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix
 
 BLOCK_ROWS = 4096  # fixed, so that the bits of a row's logits do not depend on how many rows are asked for

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from multilogger.components.errors import BadInput
-from multilogger.components.networks import NetworkSize
+from multilogger.components.network_size import NetworkSize
 
 
 class LossShift(StrEnum):

@@ -8,7 +8,8 @@ from typing import Protocol, cast
 from multilogger.components.learners.epoch_record import EpochRecord, better
 from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.state import State, load_checkpoint, module_state, save_checkpoint
-from multilogger.components.networks import NetworkSize, PolicyNetwork
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
 
 OnEpoch = Callable[[EpochRecord], None]
 

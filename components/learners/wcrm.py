@@ -21,7 +21,8 @@ from multilogger.components.learners.objectives import WEIGHTED, shift_of
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state
 from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.networks import NetworkSize, PolicyNetwork
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Vector
 from multilogger.components.torch_policies import log_probability
 

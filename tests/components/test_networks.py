@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from multilogger.components.errors import BadInput
-from multilogger.components.networks import Discriminator, NetworkSize, PolicyNetwork
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import Discriminator, PolicyNetwork
 
 
 def seeded(seed: int = 0) -> torch.Generator:

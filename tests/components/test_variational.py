@@ -9,7 +9,8 @@ from torch import Tensor
 from multilogger.components import torch_policies
 from multilogger.components.divergences import exact_divergence
 from multilogger.components.errors import BadInput
-from multilogger.components.networks import Discriminator, NetworkSize
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import Discriminator
 from multilogger.components.policies import all_actions
 from multilogger.components.variational import (
     best_discriminator,

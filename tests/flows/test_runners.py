@@ -8,7 +8,7 @@ from prefect import flow
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
 from prefect_dask.task_runners import DaskTaskRunner
 
-from multilogger.flows.pipeline import prepare_steps
+from multilogger.flows.pipeline import PREPARE, prepare_steps
 from multilogger.flows.prepare import prepare
 from multilogger.flows.settings import pipeline_settings
 from multilogger.tasks.engine.artifact import Artifact
@@ -31,7 +31,7 @@ def submit_stages() -> Artifact:
     run_id = Tracker(store).start("digits", "runners", lock, {})
     surroundings = Surroundings(root=store.root, dataset="digits", seed=0, flow_run_id=run_id)
     made: dict[str, Artifact] = {}
-    for name, step in prepare_steps(pipeline_settings("digits", 0)).items():
+    for name, step in prepare_steps(pipeline_settings(PREPARE, "digits", 0)).items():
         if name != "reduce":  # digits are narrow
             inputs = {label: made.get(source.stage.name, made["download"]) for label, source in step.inputs}
             future = stage_task(name, store).submit(name, step.settings, inputs, surroundings)

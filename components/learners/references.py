@@ -1,0 +1,72 @@
+"""Reference policies, which learn nothing from the bandit log: the loggers, the best of them greedy, the CRF."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.learned_policy import LearnedPolicy, Standardisation
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.loggers import LinearPolicy
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
+
+GREEDY_ALPHA = 1e4  # so sharp that only a logit within 1e-3 of 0 leaves its label to chance
+LINEAR = NetworkSize((), batch_norm=False)
+REFERENCES = ("logger-1", "logger-2", "crf", "best-logger-greedy")
+"""The names for two loggers; with more of them there are more of `logger-<j>`."""
+
+
+@dataclass(frozen=True)
+class References:
+    """What the references are made of: h_1..h_J, the CRF, and each logger's mean loss on validation rows."""
+
+    loggers: tuple[LinearPolicy, ...]
+    crf: LinearPolicy
+    validation_loss: tuple[float, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(f"logger-{j + 1}" for j in range(len(self.loggers))), "crf", "best-logger-greedy")
+
+
+def is_reference(method: str) -> bool:
+    """Whether a method's name is that of a reference, for some number of loggers."""
+    return method in ("crf", "best-logger-greedy") or method.removeprefix("logger-").isdigit()
+
+
+def reference_policy(method: str, references: References, seed: int) -> LearnedPolicy:
+    """The reference of this name, in the form of a learned policy."""
+    if method not in references.names:
+        raise BadInput(f"there is no reference {method!r}; choose one of {', '.join(references.names)}")
+    return as_learned(_linear_policy(method, references), method, seed)
+
+
+def as_learned(policy: LinearPolicy, method: str, seed: int) -> LearnedPolicy:
+    """A linear policy as a network without hidden layers."""
+    labels, columns = policy.weights.shape
+    network = PolicyNetwork(columns - 1, labels, LINEAR, torch.Generator())
+    scaled = torch.from_numpy((policy.alpha * policy.weights).astype(np.float32))
+    weight, bias = network.parameters()
+    with torch.no_grad():
+        weight.copy_(scaled[:, :-1])
+        bias.copy_(scaled[:, -1])
+    return LearnedPolicy(
+        network=network.eval(),
+        size=LINEAR,
+        standardisation=Standardisation.none(columns - 1),
+        labels=labels,
+        method=method,
+        seed=seed,
+        settings=LearnerSettings(),
+    )
+
+
+def _linear_policy(method: str, references: References) -> LinearPolicy:
+    if method == "crf":
+        return references.crf
+    if method == "best-logger-greedy":
+        best = references.loggers[int(np.argmin(references.validation_loss))]
+        return LinearPolicy(best.weights, best.alpha * GREEDY_ALPHA)
+    return references.loggers[int(method.removeprefix("logger-")) - 1]

@@ -1,0 +1,62 @@
+"""Stage: bandit log and a policy -> lambda*, the weight of each logger, from one streaming pass."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.importance import importance_weights
+from multilogger.components.lambda_star import (
+    LoggerStats,
+    lambda_star,
+    self_normalised_divergence,
+    update_stats,
+)
+from multilogger.components.policies import log_probability
+from multilogger.tasks.dataset_files import load_train
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.stage import StageSettings, stage
+from multilogger.tasks.engine.stage_run import StageRun, read_json
+from multilogger.tasks.learn import load_learned
+from multilogger.tasks.log_files import stream_log
+from multilogger.tasks.train_loggers import load_loggers
+
+
+class LambdaStarSettings(StageSettings):
+    """Nothing to set: lambda* follows from the log and the policy."""
+
+
+@stage("lambda-star", version=1)
+def estimate_lambda_star(
+    settings: LambdaStarSettings,  # noqa: ARG001 - every stage has settings
+    data: Artifact,
+    loggers: Artifact,
+    log: Artifact,
+    policy: Artifact,
+    run: StageRun,
+) -> None:
+    """Weigh the loggers by how well their training rows speak of the policy (section 2.1.1)."""
+    logits = load_learned(policy).logits(load_train(data).x)
+    stats: tuple[LoggerStats, ...] = (LoggerStats(),) * len(load_loggers(loggers))
+    for batch in stream_log(log, validation=False):
+        target = log_probability(logits[batch.rows.context], batch.rows.action)
+        weights = importance_weights(target, batch.rows.log_propensity)
+        stats = update_stats(stats, batch.logger, weights, batch.rows.delta)
+    weights_of_loggers = lambda_star(stats)
+    counts = np.array([s.count for s in stats])
+    shares = counts * weights_of_loggers
+    run.save_json(
+        "lambda_star.json",
+        {
+            "lambda": weights_of_loggers.tolist(),
+            "share": shares.tolist(),
+            "rows": counts.tolist(),
+            "divergence": self_normalised_divergence(stats).tolist(),
+            "mean_weight": [s.mean_w for s in stats],
+        },
+    )
+    run.log_metrics({f"lambda_share/{j}": share for j, share in enumerate(shares)})
+    run.log_metrics({f"mean_weight/{j}": s.mean_w for j, s in enumerate(stats)})
+
+
+def load_shares(lambda_: Artifact) -> NDArray[np.float64]:
+    """n_j lambda*_j of the training rows, one a logger; they add up to 1."""
+    return np.array(read_json(lambda_.folder / "lambda_star.json")["share"])

@@ -1,0 +1,152 @@
+"""Stage: bandit log -> a policy, by any of the methods."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, TypeAdapter, model_validator
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.loggers import load_policies
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.stage import SettingText, StageSettings, stage
+from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
+from multilogger.tasks.log_files import load_training_log, stream_log
+from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
+
+if TYPE_CHECKING:
+    from multilogger.components.learners.epoch_record import EpochRecord
+    from multilogger.components.learners.learned_policy import LearnedPolicy
+    from multilogger.components.learners.references import References
+
+POLICY_FILES = ("policy.safetensors", "policy.json")
+CHOICES = {
+    "method": SettingText("weighted-reg", "a learner or a reference; 'multilogger learn --help' lists them"),
+    "preset": SettingText("tuned", "paper: the printed settings; tuned: chosen on validation risk"),
+    "seed": SettingText("0", "initialisation and mini-batches"),
+    "dataset": SettingText("digits", "whose preset to take"),
+}
+
+
+class LearnSettings(StageSettings):
+    """A method and every number of its training; `preset` and `dataset` say where the numbers come from."""
+
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"preset", "dataset"})
+
+    method: str = "weighted-reg"
+    preset: str = "tuned"
+    seed: int = Field(default=0, ge=0)
+    dataset: str = "digits"
+    learner: LearnerSettings = LearnerSettings()
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        check_method(self.method)
+        return self
+
+    @classmethod
+    def described(cls) -> dict[str, SettingText]:
+        numbers = {
+            f.name: SettingText(str(f.default), "default of the preset") for f in fields(LearnerSettings)
+        }
+        return CHOICES | numbers
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Self:
+        """The preset's numbers, then the changes to them."""
+        chosen = {name: values.get(name, text.default) for name, text in CHOICES.items()}
+        if chosen["preset"] not in PRESETS:
+            raise BadInput(f"unknown preset {chosen['preset']!r}; choose one of {', '.join(PRESETS)}")
+        check_method(chosen["method"])
+        numbers = asdict(preset(chosen["preset"], chosen["dataset"], chosen["method"]))
+        for name, value in values.items():
+            if name not in CHOICES:
+                numbers[name] = _listed(value) if isinstance(numbers[name], tuple) else value
+        return cls.model_validate(chosen | {"learner": TypeAdapter(LearnerSettings).validate_python(numbers)})
+
+    def params(self) -> dict[str, Any]:
+        values = super().params()
+        return {**values.pop("learner"), **values}
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that is neither a learner nor a reference."""
+    from multilogger.components.learners.methods import METHODS
+    from multilogger.components.learners.references import REFERENCES, is_reference
+
+    if method not in METHODS and not is_reference(method):
+        raise BadInput(f"unknown method {method!r}; choose one of {', '.join((*METHODS, *REFERENCES))}")
+
+
+@stage("learn", version=1)
+def learn_policy(
+    settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact, run: StageRun
+) -> None:
+    """Learn a policy from the bandit log; the validation split chooses the epoch, test is never seen."""
+    from multilogger.components.learners.references import is_reference, reference_policy
+
+    if is_reference(settings.method):
+        policy = reference_policy(settings.method, _references(loggers, log), settings.seed)
+    else:
+        policy = _learned(settings, data, loggers, log, run)
+    policy.save(run.folder)
+    run.offer_model(ModelFiles("policy", "multilogger.tasks.served_policy", POLICY_FILES, policy.features))
+
+
+def load_learned(policy: Artifact) -> "LearnedPolicy":
+    """The policy that `learn` left."""
+    from multilogger.components.learners.learned_policy import load_policy
+
+    return load_policy(policy.folder)
+
+
+def _learned(
+    settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact, run: StageRun
+) -> "LearnedPolicy":
+    import torch
+
+    from multilogger.components.learners.methods import learn
+
+    torch.set_num_threads(1)  # sums in another order would change the last bits
+    training_log = load_training_log(data, loggers, log)
+    with run.progress(settings.method, settings.learner.epochs) as advance:
+
+        def show(record: "EpochRecord") -> None:
+            advance(1, f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}")
+
+        learned = learn(settings.method, training_log, settings.learner, settings.seed, show, run.checkpoints)
+    _log_curves(learned.records, run)
+    best = learned.best.metrics()
+    run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
+    run.log_metrics({"epochs": len(learned.records)})
+    return learned.policy
+
+
+def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:
+    """One point an epoch of everything that was measured and is finite."""
+    for record in records:
+        for name, value in record.metrics().items():
+            if name != "epoch" and np.isfinite(value):
+                run.log_curve(name, [value], first_step=record.epoch)
+
+
+def _references(loggers: Artifact, log: Artifact) -> "References":
+    from multilogger.components.learners.references import References
+
+    policies = tuple(load_loggers(loggers))
+    loss, count = np.zeros(len(policies)), np.zeros(len(policies))
+    for batch in stream_log(log, validation=True):
+        loss += np.bincount(batch.logger, batch.rows.delta, minlength=len(policies))
+        count += np.bincount(batch.logger, minlength=len(policies))
+    crf = load_policies(loggers.folder / POLICY_FILE)["crf"]
+    return References(policies, crf, tuple((loss / count).tolist()))
+
+
+def _listed(value: Any) -> Any:
+    """`64,32` and a single number are lists too; an empty text is an empty list."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return [value] if isinstance(value, int | float) else value

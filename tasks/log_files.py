@@ -1,0 +1,56 @@
+"""The bandit log as its readers need it: streamed in batches, or whole as a learner's training log."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.bandit_log import LogRows, open_log, to_rows
+from multilogger.tasks.dataset_files import load_train
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.replay import LOG_FOLDER
+from multilogger.tasks.train_loggers import load_loggers
+
+if TYPE_CHECKING:
+    from multilogger.components.learners.training_log import TrainingLog
+
+
+@dataclass(frozen=True)
+class LogBatch:
+    """Some rows of a log and the logger of each."""
+
+    rows: LogRows
+    logger: NDArray[np.int64]
+
+
+def stream_log(log: Artifact, validation: bool) -> Iterator[LogBatch]:
+    """One side of the split, batch by batch; never the whole log."""
+    import pyarrow.dataset as ds
+
+    side = ds.field("validation") if validation else ~ds.field("validation")
+    for batch in open_log(log.folder / LOG_FOLDER).to_batches(filter=side):
+        if len(batch):
+            yield LogBatch(to_rows(batch), np.asarray(batch.column("logger")).astype(np.int64))
+
+
+def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog":
+    """The whole log in memory, in the order of loggers, passes and contexts."""
+    from multilogger.components.learners.training_log import TrainingLog
+
+    train = load_train(data)
+    table = open_log(log.folder / LOG_FOLDER).to_table()
+    table = table.sort_by([("logger", "ascending"), ("pass", "ascending"), ("context", "ascending")])
+    rows = to_rows(table)
+    return TrainingLog(
+        x=train.x,
+        context=rows.context.astype(np.int64),
+        action=rows.action,
+        delta=rows.delta,
+        log_propensities=rows.log_propensities,
+        logger=np.asarray(table.column("logger")).astype(np.int64),
+        validation=rows.validation,
+        logger_logits=tuple(policy.logits(train.x) for policy in load_loggers(loggers)),
+        truth=train.y,
+    )
