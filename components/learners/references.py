@@ -1,4 +1,4 @@
-"""Reference policies, which learn nothing from the bandit log: the loggers, the best of them greedy, the CRF."""
+"""Reference policies, which learn nothing from the log: the loggers, the best of them greedy, the CRF."""
 
 from dataclasses import dataclass
 

@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,17 +80,22 @@ class Tracker:
         from mlflow.types import ColSpec, DataType, Schema, TensorSpec
 
         mlflow.set_tracking_uri(self._store.tracking_uri)
+        run = self._client.get_run(run_id)
+        logged = self._client.create_logged_model(  # by itself, MLflow would put it into experiment 0
+            run.info.experiment_id, model.name, source_run_id=run_id, params=run.data.params
+        )
         columns: list[ColSpec | TensorSpec] = [
             ColSpec(DataType.double, f"x{column}") for column in range(model.features)
         ]
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*input example was not provided", UserWarning)
             data = Path(scratch) / model.name
             data.mkdir()
             for name in model.files:
                 shutil.copy(folder / name, data / name)
             Model.log(
                 artifact_path=None,
-                name=model.name,
+                model_id=logged.model_id,
                 flavor=mlflow.pyfunc,
                 run_id=run_id,
                 loader_module=model.loader_module,
