@@ -1,6 +1,7 @@
 """What a person sees when something goes wrong: one line on stderr, an exit code; `--debug` for the rest."""
 
 import errno
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from multilogger.tasks.engine.store import ROOT_VARIABLE
 USER_ERROR = 2
 BUG = 1
 INTERRUPTED = 130
+TERMINATED = 143
 
 REMEDIES = {
     errno.ENOSPC: f"the disk is full: free some space, or move the store with {ROOT_VARIABLE}",
@@ -27,6 +29,7 @@ REMEDIES = {
 @contextmanager
 def one_line_errors(debug: bool) -> Iterator[None]:
     """Turn exceptions of the enclosed command into one line and an exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
     except (typer.Exit, SystemExit):
@@ -38,6 +41,14 @@ def one_line_errors(debug: bool) -> Iterator[None]:
             traceback.print_exception(error)
         line, code = explain(error)
         _stop(line, code)
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    """SIGTERM unwinds like Ctrl-C: runs are marked, children stopped, temporary folders removed."""
+    sys.stderr.write(
+        "multilogger: terminated; finished stages are kept, the same command goes on from there\n"
+    )
+    raise SystemExit(TERMINATED)
 
 
 def explain(error: BaseException) -> tuple[str, int]:

@@ -58,18 +58,22 @@ def flow_run(
         else:
             tracker.finish(run_id)
         finally:
-            _link_stages(tracker, run_id, list(runner.outcomes.values()))
+            _link_stages(tracker, run_id, tracker.experiment(dataset), list(runner.outcomes.values()))
             lock_path.unlink(missing_ok=True)
 
 
-def _link_stages(tracker: Tracker, run_id: str, outcomes: Sequence[Outcome]) -> None:
+def _link_stages(tracker: Tracker, run_id: str, experiment: str, outcomes: Sequence[Outcome]) -> None:
     """Tags and a description that lead from the flow's run to the run that produced each result."""
     made = [o for o in outcomes if o.status is not Status.SKIPPED]
     if not made:
         return
     tags = {f"stage.{o.stage}.run_id": o.artifact.run_id for o in made}
     tags |= {f"stage.{o.stage}.status": o.status.value for o in made}
-    rows = [f"| {o.stage} | {o.status} | `{o.artifact.key[:8]}` | `{o.artifact.run_id}` |" for o in made]
+    page = f"#/experiments/{experiment}/runs"
+    rows = [
+        f"| {o.stage} | {o.status} | {o.artifact.key} | [{o.artifact.run_id}]({page}/{o.artifact.run_id}) |"
+        for o in made
+    ]
     tags["mlflow.note.content"] = "\n".join(
         ["| stage | status | key | run that produced it |", "|---|---|---|---|", *rows]
     )

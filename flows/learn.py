@@ -39,8 +39,7 @@ def learn(
     """
     choices = {"learn.method": method, "learn.preset": preset, **(settings or {})}
     chosen = pipeline_settings(LEARN, dataset, seed, mirror, choices)
-    name = f"learn · {method}"
-    with flow_run(name, dataset, seed, flat(chosen), refresh=frozenset(refresh or ())) as run:
+    with flow_run(method, dataset, seed, flat(chosen), refresh=frozenset(refresh or ())) as run:
         outcomes = {stage: run.runner.realise(step) for stage, step in learn_steps(chosen).items()}
         result = load_evaluation(outcomes["evaluate"].artifact)
         run.log_metrics({"exp": result.exp, "greedy": result.greedy})

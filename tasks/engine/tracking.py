@@ -3,6 +3,7 @@
 A run that is RUNNING while nobody holds its lock belongs to a killed process; the next start marks it.
 """
 
+import getpass
 import json
 import shutil
 import socket
@@ -24,6 +25,9 @@ from multilogger.tasks.engine.store import Store
 BATCH = 1000  # MLflow's limit of metrics a call
 LOCK_TAG = "multilogger.lock"
 STORE_TAG = "multilogger.store"
+EXPERIMENT_TAGS: dict[str, Any] = {
+    "mlflow.experimentKind": "custom_model_development"
+}  # the pages for training
 
 
 class Tracker:
@@ -44,7 +48,7 @@ class Tracker:
             return str(found.experiment_id)
         location = (self._store.mlflow_artifacts / dataset).as_uri() if self._store.tracks_locally else None
         try:
-            return str(self._client.create_experiment(name, artifact_location=location))
+            return str(self._client.create_experiment(name, location, EXPERIMENT_TAGS))
         except MlflowException:  # another process was faster
             found = self._client.get_experiment_by_name(name)
             if found is None:
@@ -55,7 +59,12 @@ class Tracker:
         self, dataset: str, name: str, lock: Path, tags: Mapping[str, str], parent: str | None = None
     ) -> str:
         """Start a run and return its id; the caller holds `lock` for as long as the run lives."""
-        own = {LOCK_TAG: lock.name, STORE_TAG: self._store_name, "mlflow.source.name": "multilogger"}
+        own = {
+            LOCK_TAG: lock.name,
+            STORE_TAG: self._store_name,
+            "mlflow.source.name": "multilogger",
+            "mlflow.user": getpass.getuser(),
+        }
         if parent is not None:
             own["mlflow.parentRunId"] = parent
         run = self._client.create_run(self.experiment(dataset), run_name=name, tags={**tags, **own})
