@@ -76,7 +76,7 @@ def stop_orphans(store: Store) -> None:
             continue
         pid = int(lock.name.removeprefix("server-"))
         shown = subprocess.run(
-            ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
+            ["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
         )
         if PROGRAM in shown.stdout:  # not another program that was given the same number
             os.kill(pid, signal.SIGTERM)
