@@ -14,10 +14,11 @@ DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     # a fresh database takes 17-26 s to migrate, over Prefect's limit of 20 s
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    # the ephemeral server otherwise loses records of tasks when the process ends at once
+    # the ephemeral server otherwise loses records of tasks when the process ends at once;
+    # Prefect cuts the interval to whole seconds, and 0 makes the server spin on a core
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "100",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
-    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.2",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
     # seven more processes of 256 MB that nothing here uses
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",

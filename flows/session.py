@@ -9,7 +9,7 @@ from multilogger.flows.terminal import Terminal
 from multilogger.tasks.engine.progress import watched_by
 from multilogger.tasks.engine.store import Store
 
-RECORDING_SECONDS = 0.5  # the ephemeral server writes its last task records within this time
+RECORDING_SECONDS = 1.5  # the ephemeral server writes its last task records within this time
 
 
 @contextmanager
