@@ -101,8 +101,8 @@ def show(candidate: Candidate) -> None:
     scores = " ".join(f"{score:.3f}" for score in candidate.scores)
     guard = "" if candidate.eligible else "  (refused by the guard)"
     print(  # noqa: T201
-        f"{candidate.score:.4f}  [{scores}]  risk {candidate.risk:.3f}  epoch {candidate.best_epoch:.0f}  {candidate.seconds:.1f} s  "
-        f"{candidate.changed or 'start'}{guard}",
+        f"{candidate.score:.4f}  [{scores}]  risk {candidate.risk:.3f}  epoch {candidate.best_epoch:.0f}"
+        f"  {candidate.seconds:.1f} s  {candidate.changed or 'start'}{guard}",
         flush=True,
     )
 
@@ -111,7 +111,8 @@ def make_logs(benchmark: Benchmark, seeds: list[int]) -> dict[int, TrainingLog]:
     return {seed: benchmark.log(seed, SplitBy.CONTEXT) for seed in seeds}
 
 
-def main() -> None:
+def main(tell: OnCandidate = show) -> None:
+    """`tell` hears of every candidate; a caller may log them where it likes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("mirror", type=Path, help="folder with the LibSVM site's relative names")
     parser.add_argument("dataset")
@@ -132,7 +133,7 @@ def main() -> None:
     if arguments.only is not None:
         values = {name: everything[name] for name in arguments.only}
     logs = make_logs(open_benchmark(arguments.mirror, arguments.dataset), arguments.seeds)
-    best = coordinate_search(arguments.method, logs, start, values, show)
+    best = coordinate_search(arguments.method, logs, start, values, tell)
     print("best:")  # noqa: T201
     show(best)
     print(json.dumps(asdict(best.settings)))  # noqa: T201

@@ -23,12 +23,13 @@ class EpochRecord:
     """One epoch, with one number a logger where a tuple stands.
 
     `train_risk` is the method's own estimate on the training split with its own weight rule,
-    `validation_risk` the self-normalised balanced one on the validation split; `eligible` is the verdict of
-    the guard. `validation_score`, the risk plus `pessimism` of its standard errors, decides. `mean_weight` is S_j and `effective_share` the effective sample size over n_j, both on training
-    rows; `share` is n_j lambda_j. `log_d2` is exact and NaN if the loggers' policies are not known;
-    `variational` is the discriminator's moving average of D_f, NaN without one (a single number if
-    balanced). `constraint` is sum_j c_j D_f(h||h_j) from the exact divergences, for balanced methods an upper
-    bound of D_f(h||h_avg), and `slack` is kappa minus it.
+    `validation_risk` the self-normalised balanced one on the validation split. `validation_score`, that risk
+    plus `pessimism` of its standard errors, decides among the epochs that the guard finds `eligible`.
+    `mean_weight` is S_j and `effective_share` the effective sample size over n_j, both on training rows;
+    `share` is n_j lambda_j. `log_d2` is exact, and NaN if the loggers' policies are not known; `variational`
+    is the moving average of D_f that the constraint goes by, NaN without one, a single number if balanced.
+    `constraint` is sum_j c_j D_f(h||h_j) from the exact divergences, for balanced methods an upper bound of
+    D_f(h||h_avg), and `slack` is kappa minus it.
     """
 
     epoch: int
