@@ -121,6 +121,7 @@ def main(tell: OnCandidate = show) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102, 103])
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=JSON", help="changes of the start")
     parser.add_argument("--only", nargs="*", help="settings to go through; all of the method's if not given")
+    parser.add_argument("--kappas", type=float, nargs="+", help="values of kappa to try instead of the usual")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     start = preset("tuned", arguments.dataset, arguments.start or arguments.method)
@@ -132,6 +133,8 @@ def main(tell: OnCandidate = show) -> None:
     everything = DIRECT | CONSTRAINED | EXACT
     if arguments.only is not None:
         values = {name: everything[name] for name in arguments.only}
+    if arguments.kappas:
+        values = values | {"kappa": tuple(arguments.kappas)}
     logs = make_logs(open_benchmark(arguments.mirror, arguments.dataset), arguments.seeds)
     best = coordinate_search(arguments.method, logs, start, values, tell)
     print("best:")  # noqa: T201

@@ -69,7 +69,7 @@ TUNED = LearnerSettings(
 # Changes of TUNED by dataset, then by method; a dataset that is not listed takes TUNED itself.
 TUNED_DATASETS: dict[str, LearnerSettings] = {
     "digits": TUNED,
-    "scene": replace(TUNED, clip=100.0, lambda_floor=0.05),
+    "scene": TUNED,
     "yeast": TUNED,
     "tmc500": replace(TUNED, batch_size=4096),
     "tmc": replace(TUNED, batch_size=4096),
