@@ -74,8 +74,8 @@ class LearnerSettings:
     minimum_steps: int = 1
     moving_average: float = 0.9
     # WCRM: the grid that validation chooses from; for each point, L-BFGS in rounds with lambda* fixed in each
-    wcrm_clips: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0)
-    wcrm_variances: tuple[float, ...] = (0.0, 0.1, 1.0)
+    wcrm_clips: tuple[float, ...] = (10.0, 30.0, 100.0)
+    wcrm_variances: tuple[float, ...] = (0.1, 1.0)
     wcrm_l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     wcrm_rounds: int = 5
     wcrm_iterations: int = 20
