@@ -78,7 +78,7 @@ TUNED_DATASETS: dict[str, LearnerSettings] = {
     "tmc": replace(TUNED, batch_size=4096),
 }
 
-# kappa on the discriminator's scale, which is far below the closed form's. The naive constraint is dominated by
+# kappa on the discriminator's scale, which is far below the closed form's. The naive constraint is ruled by
 # the flat logger, from which every useful policy is far.
 TUNED_KAPPA: dict[str, dict[str, float]] = {
     "scene": {"naive-reg": 8.0, "weighted-reg": 0.5, "balanced-reg": 0.5},
