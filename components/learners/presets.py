@@ -82,9 +82,9 @@ TUNED_DATASETS: dict[str, LearnerSettings] = {
 # the flat logger, from which every useful policy is far.
 TUNED_KAPPA: dict[str, dict[str, float]] = {
     "scene": {"naive-reg": 8.0, "weighted-reg": 0.5, "balanced-reg": 0.5},
-    "yeast": {"naive-reg": 24.0, "weighted-reg": 0.5, "balanced-reg": 0.5},
+    "yeast": {"naive-reg": 24.0, "weighted-reg": 0.25, "balanced-reg": 0.5},
 }
-TUNED_KAPPA_ELSEWHERE = {"naive-reg": 24.0, "weighted-reg": 0.5, "balanced-reg": 0.5}
+TUNED_KAPPA_ELSEWHERE = {"naive-reg": 24.0, "weighted-reg": 0.25, "balanced-reg": 0.5}
 
 
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:
