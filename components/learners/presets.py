@@ -69,22 +69,24 @@ TUNED = LearnerSettings(
 
 
 # Choice: the search moved clip, rate and weight decay of single datasets and methods by less than a standard
-# error of the validation risk, so all datasets share them; only what depends on their size differs.
+# error of the validation risk, so all datasets share them. What differs is the constraint and the batch size.
 TUNED_DATASETS: dict[str, LearnerSettings] = {
     "digits": TUNED,
     "scene": TUNED,
-    "yeast": TUNED,
+    "yeast": replace(TUNED, regulariser_rate=3e-4, inner_iterations=1),
     "tmc500": replace(TUNED, batch_size=4096),
     "tmc": replace(TUNED, batch_size=4096),
 }
 
 # kappa on the discriminator's scale, which is far below the closed form's. The naive constraint is ruled by
 # the flat logger, from which every useful policy is far.
+# Searched for naive-reg and weighted-reg on Yeast and weighted-reg on Scene; the others follow by analogy.
+# Only weighted-reg on Scene came out below its direct twin; on Yeast a naive-reg of 64 never binds.
 TUNED_KAPPA: dict[str, dict[str, float]] = {
     "scene": {"naive-reg": 8.0, "weighted-reg": 0.5, "balanced-reg": 0.5},
-    "yeast": {"naive-reg": 24.0, "weighted-reg": 0.25, "balanced-reg": 0.5},
+    "yeast": {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg": 0.5},
 }
-TUNED_KAPPA_ELSEWHERE = {"naive-reg": 24.0, "weighted-reg": 0.25, "balanced-reg": 0.5}
+TUNED_KAPPA_ELSEWHERE = {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg": 0.5}
 
 
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:
