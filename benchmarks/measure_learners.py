@@ -88,7 +88,8 @@ def main() -> None:
             f"  greedy {interval([s.greedy for s in scores])}"
             f"  validation {interval([s.validation for s in scores])}"
             f"  epoch {statistics.fmean(s.epoch for s in scores):.0f}"
-            f"  {statistics.fmean(s.seconds for s in scores):.1f} s a seed",
+            f"  {statistics.fmean(s.seconds for s in scores):.1f} s a seed"
+            f"  EXP by seed {' '.join(f'{s.exp:.3f}' for s in scores)}",
             flush=True,
         )
 

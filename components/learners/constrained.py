@@ -39,11 +39,14 @@ class Constraint:
         log: TrainingLog,
         objective: Objective,
         settings: LearnerSettings,
-        generator: torch.Generator,
+        seed: int,
     ) -> None:
         exact = settings.divergence is DivergenceKind.EXACT
         if exact or objective.average:
             check_loggers_known(log.logger_logits, "the exact divergence" if exact else "balanced-reg")
+        # A stream of its own: a constraint that never binds then leaves the run of the direct twin untouched.
+        stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
+        generator = torch.Generator().manual_seed(stream)
         scene = Scene.of(network, x, rows, log, objective, settings, generator)
         self.settings, self.scene = settings, scene
         self.gauge: Gauge = ExactGauge(scene) if exact else VariationalGauge(scene, log, settings)
@@ -86,12 +89,14 @@ class Constraint:
         self.average = keep * self.average + (1.0 - keep) * values
 
     def state(self) -> State:
-        state = State({"average": self.average.clone()}, {"looks": self.looks})
+        tensors = {"average": self.average.clone(), "generator": self.scene.generator.get_state()}
+        state = State(tensors, {"looks": self.looks})
         state |= optimiser_state(self.optimiser).under("optimiser")
         return state | self.gauge.state().under("gauge")
 
     def restore(self, state: State) -> None:
         self.average = state.tensors["average"].clone()
         self.looks = int(state.numbers["looks"])
+        self.scene.generator.set_state(state.tensors["generator"])
         restore_optimiser(self.optimiser, state.below("optimiser"))
         self.gauge.restore(state.below("gauge"))

@@ -44,7 +44,7 @@ class DirectLearner:
         self.losses = self.rows.delta - self.shift
         self.shares = self.measure.train.counts / self.measure.train.counts.sum()
         self.constraint = (
-            Constraint(self.network, self.x, self.rows, log, objective, settings, self.generator)
+            Constraint(self.network, self.x, self.rows, log, objective, settings, seed)
             if constrained
             else None
         )

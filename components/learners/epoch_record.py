@@ -7,7 +7,7 @@ import numpy as np
 
 from multilogger.components.constraint import constraint_value
 from multilogger.components.divergences import exact_divergence, exp_or_inf, harmonic_divergence_bound
-from multilogger.components.estimators import balanced_risk
+from multilogger.components.estimators import Estimate, balanced_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings
@@ -23,17 +23,19 @@ class EpochRecord:
     """One epoch, with one number a logger where a tuple stands.
 
     `train_risk` is the method's own estimate on the training split with its own weight rule,
-    `validation_risk` the self-normalised balanced one on the validation split; `eligible` is the verdict of
-    the guard. `mean_weight` is S_j and `effective_share` the effective sample size over n_j, both on training
-    rows; `share` is n_j lambda_j. `log_d2` is exact and NaN if the loggers' policies are not known;
-    `variational` is the discriminator's moving average of D_f, NaN without one (a single number if
-    balanced). `constraint` is sum_j c_j D_f(h||h_j) from the exact divergences, for balanced methods an upper
-    bound of D_f(h||h_avg), and `slack` is kappa minus it.
+    `validation_risk` the self-normalised balanced one on the validation split. `validation_score`, that risk
+    plus `pessimism` of its standard errors, decides among the epochs that the guard finds `eligible`.
+    `mean_weight` is S_j and `effective_share` the effective sample size over n_j, both on training rows;
+    `share` is n_j lambda_j. `log_d2` is exact, and NaN if the loggers' policies are not known; `variational`
+    is the moving average of D_f that the constraint goes by, NaN without one, a single number if balanced.
+    `constraint` is sum_j c_j D_f(h||h_j) from the exact divergences, for balanced methods an upper bound of
+    D_f(h||h_avg), and `slack` is kappa minus it.
     """
 
     epoch: int
     train_risk: float
     validation_risk: float
+    validation_score: float
     eligible: bool
     share: tuple[float, ...]
     mean_weight: tuple[float, ...]
@@ -74,10 +76,12 @@ class Measure:
         loggers = [weights[train.logger == j] for j in range(train.loggers)]
         log_d2 = self.exact_log_d2(logits)
         constraint = self.constraint(logits, log_d2, shares)
+        risk = balanced_risk(validation, SELF_NORMALISED)
         return EpochRecord(
             epoch=epoch,
             train_risk=self.objective.risk(train, shares, WeightRule(self.settings.weight_clip)).value,
-            validation_risk=balanced_risk(validation, SELF_NORMALISED).value,
+            validation_risk=risk.value,
+            validation_score=self.score(risk),
             eligible=self.eligible(validation),
             share=tuple(shares.tolist()),
             mean_weight=tuple(float(w.mean()) for w in loggers),
@@ -88,6 +92,15 @@ class Measure:
             constraint=constraint,
             slack=self.settings.kappa - constraint,
         )
+
+    def score(self, risk: Estimate) -> float:
+        """What epochs are compared by.
+
+        Choice: the least of many noisy risks is that with the luckiest noise, and the noise grows as a policy
+        leaves the logs; a standard error on top takes that luck away.
+        """
+        error = 0.0 if math.isnan(risk.standard_error) else risk.standard_error
+        return risk.value + self.settings.pessimism * error
 
     def eligible(self, batch: LoggedBatch) -> bool:
         """Whether the better-supported logger, that of the largest effective share, has S near 1.
@@ -118,12 +131,12 @@ class Measure:
 
 
 def better(candidate: EpochRecord, best: EpochRecord | None) -> bool:
-    """Whether an epoch beats the best one so far: eligible first, then the lower validation risk."""
+    """Whether an epoch beats the best one so far: eligible first, then the lower validation score."""
     if best is None:
         return True
     if candidate.eligible != best.eligible:
         return candidate.eligible
-    return candidate.validation_risk < best.validation_risk
+    return candidate.validation_score < best.validation_score
 
 
 def _raw_weights(batch: LoggedBatch) -> Vector:

@@ -76,10 +76,12 @@ class FullInformationLearner:
         logits = network_logits(self.network, self.x)
         risks = expected_hamming(logits, self.truth)
         counts = self.measure.train.counts
+        held_out = float(risks[self.held_out.numpy()].mean())
         return replace(
             self.measure.record(epoch, logits, counts / counts.sum()),
             train_risk=float(risks[self.used.numpy()].mean()),
-            validation_risk=float(risks[self.held_out.numpy()].mean()),
+            validation_risk=held_out,
+            validation_score=held_out,
             eligible=True,
         )
 

@@ -70,7 +70,6 @@ def learn(
         "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, float(log.delta.sum())],
     }
     progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
-    assert progress.best is not None
     policy = LearnedPolicy(
         network=learner.network.eval(),
         size=learner.size,

@@ -22,11 +22,12 @@ PAPER = LearnerSettings(
     standardise=False,
     loss_shift=LossShift.NONE,
     weights=Weights.SELF_NORMALISED,
-    clip=float("inf"),
+    clip=1e9,  # in effect none
     risk_rate=1e-4,
     batch_size=500,
     epochs=1000,
     patience=200,
+    pessimism=0.0,
     kappa=10.0,
     tau=4.0,
     regulariser_rate=1e-4,
@@ -37,15 +38,17 @@ PAPER = LearnerSettings(
 # Section 5.4, on Yeast: naive has one hidden layer of 10 and T of 59; weighted has 7-7 and T of 30. The best
 # temperatures of Figures 2 and 3 are 4 and 3.
 # Choice: the same on the other datasets, of which nothing is printed, and balanced as naive.
+# WCRM follows POEM, which subtracts the largest loss.
 PAPER_METHODS: dict[str, LearnerSettings] = {
     "naive": PAPER,
     "weighted": replace(PAPER, hidden=(7, 7), discriminator_hidden=(30,), tau=3.0),
     "balanced": PAPER,
+    "wcrm": replace(PAPER, loss_shift=LossShift.POEM),
 }
 
 # ------------------------------------------------------------------------------------------------- tuned
 # What all datasets share: standardised inputs, one hidden layer without BatchNorm, a mean-loss baseline,
-# clipped weights. Ten to thirty times the printed rates: the printed ones need hundreds of epochs to get as far.
+# clipped weights, and ten to thirty times the printed rates, which need hundreds of epochs to get as far.
 TUNED = LearnerSettings(
     hidden=(128,),
     batch_norm=False,
@@ -65,22 +68,34 @@ TUNED = LearnerSettings(
 )
 
 
-# Changes of TUNED by dataset, then by method; a dataset that is not listed takes TUNED itself.
+# Choice: the search moved clip, rate and weight decay of single datasets and methods by less than a standard
+# error of the validation risk, so all datasets share them. What differs is the constraint and the batch size.
 TUNED_DATASETS: dict[str, LearnerSettings] = {
     "digits": TUNED,
-    "scene": replace(TUNED, clip=100.0, lambda_floor=0.05),
-    "yeast": TUNED,
+    "scene": TUNED,
+    "yeast": replace(TUNED, regulariser_rate=3e-4, inner_iterations=1),
     "tmc500": replace(TUNED, batch_size=4096),
     "tmc": replace(TUNED, batch_size=4096),
 }
+
+# kappa on the discriminator's scale, which is far below the closed form's. The naive constraint is ruled by
+# the flat logger, from which every useful policy is far.
+# Searched for naive-reg and weighted-reg on Yeast and weighted-reg on Scene; the others follow by analogy.
+# Only weighted-reg on Scene came out below its direct twin; on Yeast a naive-reg of 64 never binds.
+TUNED_KAPPA: dict[str, dict[str, float]] = {
+    "scene": {"naive-reg": 8.0, "weighted-reg": 0.5, "balanced-reg": 0.5},
+    "yeast": {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg": 0.5},
+}
+TUNED_KAPPA_ELSEWHERE = {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg": 0.5}
 
 
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:
     """The settings of a preset for a dataset (any name: unknown ones take the defaults) and a method."""
     if name not in PRESETS:
         raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
-    estimator = method.removesuffix("-reg")
     if name == "paper":
-        settings = PAPER_METHODS.get(estimator, PAPER)
+        settings = PAPER_METHODS.get(method.removesuffix("-reg"), PAPER)
         return replace(settings, batch_size=4096) if dataset.startswith("tmc") else settings
-    return TUNED_DATASETS.get(dataset, TUNED)
+    settings = TUNED_DATASETS.get(dataset, TUNED)
+    kappas = TUNED_KAPPA.get(dataset, TUNED_KAPPA_ELSEWHERE)
+    return replace(settings, kappa=kappas[method]) if method in kappas else settings

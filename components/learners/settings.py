@@ -74,14 +74,16 @@ class LearnerSettings:
     minimum_steps: int = 1
     moving_average: float = 0.9
     # WCRM: the grid that validation chooses from; for each point, L-BFGS in rounds with lambda* fixed in each
-    wcrm_clips: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0)
-    wcrm_variances: tuple[float, ...] = (0.0, 0.1, 1.0)
+    wcrm_clips: tuple[float, ...] = (10.0, 30.0, 100.0)
+    wcrm_variances: tuple[float, ...] = (0.1, 1.0)
     wcrm_l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     wcrm_rounds: int = 5
     wcrm_iterations: int = 20
     # model selection: the mean weight S that the better-supported logger must have on the validation split
     least_mean_weight: float = 0.5
     most_mean_weight: float = 2.0
+    # and how many standard errors are added to a validation risk before risks are compared
+    pessimism: float = 1.0
     checkpoint_every: int = 10
 
     def __post_init__(self) -> None:
@@ -121,7 +123,7 @@ def _check_positive(settings: LearnerSettings) -> None:
         count = getattr(settings, name)
         if count < 1:
             raise BadInput(f"{name} must be at least 1, got {count}")
-    for name in ("weight_decay", "warm_up_steps", "checkpoint_every"):
+    for name in ("weight_decay", "warm_up_steps", "checkpoint_every", "pessimism"):
         value = getattr(settings, name)
         if value < 0:
             raise BadInput(f"{name} must be at least 0, got {value}")

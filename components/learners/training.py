@@ -38,26 +38,31 @@ class Learner(Protocol):
     def restore(self, state: State) -> None: ...
 
 
-@dataclass
+@dataclass(frozen=True)
 class Progress:
-    """How far a run has come: finished epochs, their records, the best of them and its weights."""
+    """How far a run has come: the records of its epochs, the best of them and its weights."""
 
-    epoch: int = 0
-    records: tuple[EpochRecord, ...] = ()
-    best: EpochRecord | None = None
-    best_network: State | None = None
+    records: tuple[EpochRecord, ...]
+    best: EpochRecord
+    best_network: State
 
-    def add(self, record: EpochRecord, network: PolicyNetwork) -> EpochRecord:
-        """Count one more epoch; keep its weights if it is the best so far."""
-        if better(record, self.best):
-            self.best, self.best_network = replace(record, best_epoch=record.epoch), module_state(network)
-        record = replace(record, best_epoch=cast(EpochRecord, self.best).epoch)
-        self.epoch, self.records = record.epoch, (*self.records, record)
-        return record
+    @property
+    def epoch(self) -> int:
+        return self.records[-1].epoch
 
     def stale(self, patience: int) -> bool:
         """Whether the best epoch lies `patience` epochs back."""
-        return self.best is not None and self.epoch - self.best.epoch >= patience
+        return self.epoch - self.best.epoch >= patience
+
+
+def advance(progress: Progress | None, record: EpochRecord, network: PolicyNetwork) -> Progress:
+    """One more epoch, whose weights are kept if it is the best so far."""
+    if progress is None or better(record, progress.best):
+        best, best_network = replace(record, best_epoch=record.epoch), module_state(network)
+    else:
+        best, best_network = progress.best, progress.best_network
+    before = () if progress is None else progress.records
+    return Progress((*before, replace(record, best_epoch=best.epoch)), best, best_network)
 
 
 def train(
@@ -72,38 +77,35 @@ def train(
     `run` names the run, so that a checkpoint of another one is refused. `on_epoch` is called after the
     checkpoint of that epoch is written; epochs that a checkpoint already holds are not reported again.
     """
-    progress = Progress() if checkpoint is None else _resume(learner, run, checkpoint)
-    while progress.epoch < learner.epochs and not progress.stale(learner.patience):
+    progress = None if checkpoint is None else _resume(learner, run, checkpoint)
+    while progress is None or (progress.epoch < learner.epochs and not progress.stale(learner.patience)):
         learner.run_epoch()
-        record = progress.add(learner.record(progress.epoch + 1), learner.network)
-        if checkpoint is not None and checkpoint_every and record.epoch % checkpoint_every == 0:
+        epoch = 1 if progress is None else progress.epoch + 1
+        progress = advance(progress, learner.record(epoch), learner.network)
+        if checkpoint is not None and checkpoint_every and epoch % checkpoint_every == 0:
             _save(learner, run, progress, checkpoint)
-        on_epoch(record)
-    if progress.best_network is not None:
-        learner.network.load_state_dict(progress.best_network.tensors)
+        on_epoch(progress.records[-1])
+    learner.network.load_state_dict(progress.best_network.tensors)
     return progress
 
 
 def _save(learner: Learner, run: dict[str, object], progress: Progress, folder: Path) -> None:
-    state = learner.state().under("learner")
-    if progress.best_network is not None:
-        state |= progress.best_network.under("best")
+    state = learner.state().under("learner") | progress.best_network.under("best")
     facts: dict[str, object] = {
         "run": run,
-        "best": asdict(cast(EpochRecord, progress.best)),
+        "best": asdict(progress.best),
         "records": [asdict(record) for record in progress.records],
     }
     save_checkpoint(folder, progress.epoch, state, facts)
 
 
-def _resume(learner: Learner, run: dict[str, object], folder: Path) -> Progress:
+def _resume(learner: Learner, run: dict[str, object], folder: Path) -> Progress | None:
     checkpoint = load_checkpoint(folder, run)
     if checkpoint is None:
-        return Progress()
+        return None
     learner.restore(checkpoint.state.below("learner"))
     records = cast(list[dict[str, object]], checkpoint.facts["records"])
     return Progress(
-        epoch=checkpoint.epoch,
         records=tuple(_record(values) for values in records),
         best=_record(cast(dict[str, object], checkpoint.facts["best"])),
         best_network=checkpoint.state.below("best"),

@@ -61,6 +61,15 @@ def test_policy_rests_where_the_constraint_holds(
     assert all(torch.equal(a, b) for a, b in zip(before, learner.network.parameters(), strict=True))
 
 
+@pytest.mark.parametrize("method", ["naive", "weighted", "balanced"])
+def test_constraint_that_never_binds_leaves_the_direct_twin(
+    log: TrainingLog, quick: LearnerSettings, method: str
+) -> None:
+    settings = replace(quick, kappa=1e9, batch_norm=False, epochs=4)
+    direct, constrained = (learn(name, log, settings, 0).policy for name in (method, f"{method}-reg"))
+    np.testing.assert_array_equal(constrained.logits(log.x), direct.logits(log.x))
+
+
 def test_warmed_up_gauge_reports_a_part_of_the_divergence(log: TrainingLog, quick: LearnerSettings) -> None:
     learner = far_learner(log, NAIVE, replace(quick, kappa=1e6, warm_up_steps=300, batch_norm=False))
     assert learner.constraint is not None

@@ -32,8 +32,10 @@ def test_a_logger_judged_by_its_own_log(log: TrainingLog) -> None:
 
 def test_validation_risk_is_the_self_normalised_balanced_one(log: TrainingLog) -> None:
     logits = 2.0 * log.logger_logits[1]
-    expected = balanced_risk(log.part(validation=True).under(logits), SELF_NORMALISED).value
-    assert record_of(log, logits).validation_risk == expected
+    expected = balanced_risk(log.part(validation=True).under(logits), SELF_NORMALISED)
+    record = record_of(log, logits)
+    assert record.validation_risk == expected.value
+    assert record.validation_score == expected.value + expected.standard_error
 
 
 def test_guard_refuses_a_policy_off_the_logs(log: TrainingLog) -> None:
@@ -47,7 +49,7 @@ def test_guard_refuses_a_policy_off_the_logs(log: TrainingLog) -> None:
 
 def test_better_asks_the_guard_first(log: TrainingLog) -> None:
     record = record_of(log, log.logger_logits[1])
-    lower = replace(record, validation_risk=record.validation_risk - 1.0)
+    lower = replace(record, validation_score=record.validation_score - 1.0)
     assert better(record, None)
     assert better(lower, record)
     assert not better(record, record)

@@ -40,7 +40,7 @@ def test_best_epoch_is_restored_and_patience_ends_the_run(log: TrainingLog, quic
     assert repr(tuple(heard)) == repr(learned.records)
     assert len(heard) == learned.best.epoch + 5
     eligible = [record for record in heard if record.eligible]
-    assert learned.best.validation_risk == min(record.validation_risk for record in eligible)
+    assert learned.best.validation_score == min(record.validation_score for record in eligible)
     kept = learn("naive", log, replace(settings, epochs=learned.best.epoch), 0)
     np.testing.assert_array_equal(kept.policy.logits(log.x), learned.policy.logits(log.x))
 
