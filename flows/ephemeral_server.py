@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import partial
 from importlib.metadata import version
 
 from multilogger.components.errors import BadInput
@@ -50,13 +49,14 @@ class _Start(threading.Thread):
 
     def __init__(self, start: Callable[[], None]) -> None:
         super().__init__(daemon=True)
-        self._start_server = partial(copy_context().run, start)
+        self._start_server = start
+        self._context = copy_context()  # Prefect keeps its settings there
         self._error: Exception | None = None
         self.start()
 
     def run(self) -> None:
         try:
-            self._start_server()
+            self._context.run(self._start_server)
         except Exception as error:
             self._error = error
 

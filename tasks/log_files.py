@@ -36,21 +36,9 @@ def stream_log(log: Artifact, validation: bool) -> Iterator[LogBatch]:
 
 
 def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog":
-    """The whole log in memory, in the order of loggers, passes and contexts."""
-    from multilogger.components.learners.training_log import TrainingLog
+    """The whole log in memory, as the learners take it."""
+    from multilogger.components.learners.read_log import read_training_log
 
     train = load_train(data)
-    table = open_log(log.folder / LOG_FOLDER).to_table()
-    table = table.sort_by([("logger", "ascending"), ("pass", "ascending"), ("context", "ascending")])
-    rows = to_rows(table)
-    return TrainingLog(
-        x=train.x,
-        context=rows.context.astype(np.int64),
-        action=rows.action,
-        delta=rows.delta,
-        log_propensities=rows.log_propensities,
-        logger=np.asarray(table.column("logger")).astype(np.int64),
-        validation=rows.validation,
-        logger_logits=tuple(policy.logits(train.x) for policy in load_loggers(loggers)),
-        truth=train.y,
-    )
+    logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
+    return read_training_log(log.folder / LOG_FOLDER, train.x, logits, train.y)

@@ -79,6 +79,7 @@ def test_mlflow_serves_the_policy_without_pickle(store_root: Path) -> None:
     artifact = done.outcomes["learn"].artifact
     mlflow.set_tracking_uri(Store.current().tracking_uri)
     run = MlflowClient(Store.current().tracking_uri).get_run(artifact.run_id)
+    assert run.outputs is not None
     (model_id,) = [output.model_id for output in run.outputs.model_outputs]
     served = mlflow.pyfunc.load_model(f"models:/{model_id}")
     test = load_test(done.outcomes["reduce"].artifact)
@@ -140,5 +141,5 @@ def test_killed_learning_goes_on_from_its_checkpoint(store_root: Path, command: 
 )
 def test_bad_choices(store_root: Path, choices: dict[str, object], message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        learn(**choices)  # type: ignore[arg-type]
+        learn(**choices)  # type: ignore[call-overload]
     assert store_root.is_dir()
