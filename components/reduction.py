@@ -28,7 +28,7 @@ def fit_reduction(x: Features, dims: int, seed: int) -> Reduction:
     if dims >= min(x.shape):
         raise BadInput(
             f"cannot keep {dims} dimensions of a {x.shape[0]} x {x.shape[1]} matrix; "
-            f"set svd_dims below {min(x.shape)}"
+            f"choose fewer with --set svd_dims={min(x.shape) - 1} or less"
         )
     svd = TruncatedSVD(n_components=dims, algorithm="randomized", random_state=seed).fit(x)
     return Reduction(

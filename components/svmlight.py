@@ -21,12 +21,12 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
         x, targets = load_svmlight_file(
             str(path), n_features=spec.features, multilabel=True, zero_based=False, dtype=np.float32
         )
-    except (ValueError, EOFError, OSError) as error:
+    except (ValueError, OverflowError, EOFError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise BadInput(
             f"{path.name} is not a readable multi-label svmlight file with {spec.features} features "
-            f"({_one_line(error)}); fetch the file again or correct it"
+            f"({_one_line(error)}); fetch it again, or correct it or --features"
         ) from error
     if rows is not None and x.shape[0] != rows:
         raise BadInput(
@@ -53,7 +53,7 @@ def _label_matrix(
     y = np.zeros((len(targets), labels), dtype=np.uint8)
     for row, present in enumerate(targets):
         for label in present:
-            if label != int(label) or not 0 <= label < labels:
+            if not (0 <= label < labels and label == int(label)):
                 raise BadInput(
                     f"{name}, row {row + 1}: label {label:g} is outside 0..{labels - 1}; "
                     "labels count from 0, and --labels gives their number"

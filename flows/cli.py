@@ -10,7 +10,6 @@ from multilogger.flows.errors import one_line_errors
 
 app = typer.Typer(
     name="multilogger",
-    help="Learn better decision policies from the logs of several old ones.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

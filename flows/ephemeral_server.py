@@ -5,8 +5,10 @@ start, which stops it.
 """
 
 import asyncio
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from importlib.metadata import version
+from pathlib import Path
 
 from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.locks import FileLock, is_held
@@ -87,8 +90,24 @@ def _migrate_once(store: Store) -> None:
     """Bring Prefect's database to this version under a lock: two processes on a fresh home race otherwise."""
     from prefect.server.database import provide_database_interface
 
-    done = store.locks / f"prefect-{version('prefect')}-ready"
+    home = Path(os.environ["PREFECT_HOME"])
+    done = home / f"migrated-{version('prefect')}"
     with FileLock(store.locks / "prefect-setup"):
-        if not done.exists():
+        _check_database(home / "prefect.db")
+        if not done.exists() or not (home / "prefect.db").exists():
             asyncio.run(provide_database_interface().create_db())
             done.touch()
+
+
+def _check_database(path: Path) -> None:
+    """Say at once what Prefect would wait two minutes for."""
+    if not path.exists():
+        return
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute("select count(*) from sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise BadInput(
+            f"Prefect's database {path} cannot be read ({error}); move it away and run again: "
+            "it holds the history of runs, not their results"
+        ) from error

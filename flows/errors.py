@@ -29,7 +29,8 @@ REMEDIES = {
 @contextmanager
 def one_line_errors(debug: bool) -> Iterator[None]:
     """Turn exceptions of the enclosed command into one line and an exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _terminate)
     try:
         yield
     except (typer.Exit, SystemExit):
@@ -44,7 +45,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 
 def _terminate(_signal: int, _frame: object) -> None:
-    """SIGTERM unwinds like Ctrl-C: runs are marked, children stopped, temporary folders removed."""
+    """SIGTERM and a closed terminal unwind as Ctrl-C does: runs are marked, children stopped."""
     sys.stderr.write(
         "multilogger: terminated; finished stages are kept, the same command goes on from there\n"
     )
@@ -53,12 +54,14 @@ def _terminate(_signal: int, _frame: object) -> None:
 
 def explain(error: BaseException) -> tuple[str, int]:
     """The line and the exit code for an exception."""
+    if isinstance(error, BadInput):
+        return " ".join(str(error).split()), USER_ERROR
     full = _disk_error_behind(error)
     if full is not None:
         where = f" ({full.filename})" if full.filename else ""
         return f"{REMEDIES[full.errno or 0]}{where}", USER_ERROR
-    if isinstance(error, BadInput):
-        return " ".join(str(error).split()), USER_ERROR
+    if "database or disk is full" in str(error):  # SQLite's words
+        return REMEDIES[errno.ENOSPC], USER_ERROR
     text = " ".join(str(error).split())[:300]
     return (
         f"unexpected {type(error).__name__}: {text}; run again with --debug before the command for details",

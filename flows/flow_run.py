@@ -8,11 +8,12 @@ from uuid import uuid4
 
 from prefect.context import FlowRunContext
 
+from multilogger.tasks.engine.artifact import sweep_temporary_folders
 from multilogger.tasks.engine.execution import Outcome, Runner, Status, Surroundings
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.engine.tracking import Tracker
+from multilogger.tasks.engine.tracking import FLOW_LOCK, Tracker
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,10 @@ def flow_run(
     """Open the run, mark what killed processes left behind, and link every stage's run when the flow ends."""
     store = Store.current().open()
     tracker = Tracker(store)
-    lock_path = store.locks / f"flow-{uuid4().hex}"
+    lock_path = store.locks / f"{FLOW_LOCK}{uuid4().hex}"
     with FileLock(lock_path):
-        tracker.bury_dead_runs(dataset)
+        tracker.bury_dead_runs()
+        sweep_temporary_folders(store.artifacts, store.locks)
         tags = {"flow": flow, "dataset": dataset, "seed": str(seed)}
         context = FlowRunContext.get()
         if context is not None and context.flow_run is not None:

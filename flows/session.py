@@ -2,9 +2,12 @@
 
 import os
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from multilogger.components.errors import BadInput
 from multilogger.flows.terminal import Terminal
 from multilogger.tasks.engine.progress import watched_by
 from multilogger.tasks.engine.store import Store
@@ -19,7 +22,8 @@ def flow_session(debug: bool) -> Iterator[Terminal]:
     if not debug:
         _quieten()
     with Terminal() as terminal, watched_by(terminal):
-        if os.environ.get("PREFECT_API_URL"):
+        if server := os.environ.get("PREFECT_API_URL"):
+            _check_answers(server)
             yield terminal
         else:
             from multilogger.flows.ephemeral_server import ephemeral_server
@@ -33,3 +37,16 @@ def _quieten() -> None:
     """Keep Prefect's and MLflow's log lines off the terminal; Prefect's own pages still have theirs."""
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
+
+
+def _check_answers(server: str) -> None:
+    """Say at once that a Prefect server is down; any answer, even a refusal, is an answer."""
+    try:
+        urllib.request.urlopen(f"{server.rstrip('/')}/health", timeout=10).close()
+    except urllib.error.HTTPError:
+        return
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"no Prefect server answers at PREFECT_API_URL={server} ({error}); start it, or unset the "
+            "variable to use a server of our own"
+        ) from error

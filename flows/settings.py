@@ -9,6 +9,8 @@ from pydantic import ValidationError
 from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.stage import StageSettings
 from multilogger.tasks.registry import STAGES
+from multilogger.tasks.replay import ReplaySettings
+from multilogger.tasks.train_loggers import TrainLoggersSettings
 
 PipelineSettings = Mapping[str, StageSettings]
 """The settings of every stage, by its name."""
@@ -49,12 +51,18 @@ def pipeline_settings(
         chosen[name] = {key: value for key, value in common.items() if key in known}
     for name, value in (settings or {}).items():
         owner, _, setting = _qualified(name, None).partition(".")
+        if setting == "dataset":
+            raise BadInput("the dataset is named by --dataset, not by --set")
         if owner not in chosen:
             raise BadInput(
                 f"setting {owner}.{setting} is of a stage that this command does not run; leave it out"
             )
         chosen[owner][setting] = value
-    return {name: _build(name, chosen[name]) for name in stages}
+    built = {name: _build(name, chosen[name]) for name in stages}
+    loggers, replay = built.get("train-loggers"), built.get("replay")
+    if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
+        replay.passes_of(len(loggers.alphas))  # said now, not after the loggers are trained
+    return built
 
 
 def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:

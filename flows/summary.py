@@ -13,7 +13,7 @@ def stage_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     """How each stage came to its result, and where it is."""
     return [
         {
-            "stage": name,
+            "stage": outcome.stage if name == outcome.stage else f"{outcome.stage} ({name})",
             "status": outcome.status.value,
             "seconds": f"{outcome.seconds:.1f}",
             "result": outcome.note if outcome.status is Status.SKIPPED else outcome.artifact.path,

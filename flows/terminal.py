@@ -1,5 +1,6 @@
 """The terminal: progress bars and tables, by Rich, on stderr and stdout."""
 
+import os
 from types import TracebackType
 from typing import Self
 
@@ -9,6 +10,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 
 from multilogger.flows.tables import Rows
+
+PIPE_WIDTH = 120  # where there is no terminal to fit into
 
 
 class TerminalBar:
@@ -37,6 +40,8 @@ class Terminal:
 
     def __init__(self) -> None:
         self.out = Console()
+        if not self.out.is_terminal and "COLUMNS" not in os.environ:
+            self.out.width = PIPE_WIDTH
         self.err = Console(stderr=True)
         self.progress = Progress(
             SpinnerColumn(),

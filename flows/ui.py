@@ -10,16 +10,21 @@ import urllib.request
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
-from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 
 START_SECONDS = 90.0
 
 
 def serve_mlflow(port: int) -> None:
     """Run `mlflow server` on loopback until Ctrl-C."""
-    store = Store.current().open()
-    if store.tracks_locally is False:
+    store = Store.current()
+    if store.tracks_by_server:
         raise BadInput(f"runs go to {store.tracking_uri} (MLFLOW_TRACKING_URI); open that address instead")
+    if not os.environ.get("MLFLOW_TRACKING_URI") and not (store.root / "mlflow.db").exists():
+        raise BadInput(
+            f"the store at {store.root} has no runs yet; run 'multilogger prepare' first, "
+            f"or name another store with {ROOT_VARIABLE}"
+        )
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise BadInput(f"port {port} is in use; choose another with --port")
@@ -32,7 +37,9 @@ def serve_mlflow(port: int) -> None:
         )
     try:
         _wait_until_up(server, port, log_path)
-        sys.stdout.write(f"MLflow is at http://127.0.0.1:{port} (Ctrl-C stops it)\n")
+        sys.stdout.write(
+            f"MLflow is at http://127.0.0.1:{port} for the store {store.root} (Ctrl-C stops it)\n"
+        )
         sys.stdout.flush()
         server.wait()
     except KeyboardInterrupt:

@@ -1,12 +1,13 @@
 """Stage: a dataset's files, from LibSVM, a mirror or the user's disk -> checked train and test splits."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from multilogger.components.datasets import LIBSVM, DatasetSpec, find_dataset
+from multilogger.components.datasets import DATASETS, LIBSVM, DatasetSpec, find_dataset
 from multilogger.components.digits import load_digits_split
 from multilogger.components.errors import BadInput
 from multilogger.components.svmlight import read_svmlight
@@ -23,8 +24,8 @@ TIMEOUT_SECONDS = 30.0
 class DownloadSettings(StageSettings):
     """Which dataset, and where its files are."""
 
-    # Where the files come from does not change what they must hold; own files enter the key by their hash.
-    not_in_key: ClassVar[frozenset[str]] = frozenset({"mirror", "train_path", "test_path"})
+    # Local files enter the key by their content, not by their place; a URL enters it by its address.
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"train_path", "test_path"})
 
     dataset: str = Field(default="digits", description="registered name, or a name for your own files")
     mirror: str | None = Field(
@@ -43,15 +44,13 @@ class DownloadSettings(StageSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _hash_own_files(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A file of the user's enters the key by its content."""
+    def _hash_local_files(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Files of the user's and of a mirror on disk are known by their content."""
         hashed = dict(values)
         for split in ("train", "test"):
-            path = values.get(f"{split}_path")
+            path = _local_file(split, values)
             if path is not None and values.get(f"{split}_sha256") is None:
-                if not Path(path).is_file():
-                    raise BadInput(f"there is no file {path}; --{split} takes a multi-label svmlight file")
-                hashed[f"{split}_sha256"] = sha256_of(Path(path))
+                hashed[f"{split}_sha256"] = sha256_of(path)
         return hashed
 
     @model_validator(mode="after")
@@ -61,7 +60,13 @@ class DownloadSettings(StageSettings):
             find_dataset(self.dataset)
         elif any(part is None for part in own):
             raise BadInput("your own files need all of --train, --test, --features and --labels")
+        if self.mirror is not None and "://" in self.mirror and not self.mirror.startswith("http"):
+            raise BadInput(f"a mirror is a folder or an http(s) URL, got {self.mirror!r}")
         return self
+
+    def identity(self) -> dict[str, Any]:
+        values = super().identity()
+        return values if self.mirror is not None and "://" in self.mirror else values | {"mirror": None}
 
     @property
     def spec(self) -> DatasetSpec:
@@ -72,6 +77,26 @@ class DownloadSettings(StageSettings):
                 train_file=str(self.train_path), test_file=str(self.test_path),
             )  # fmt: skip
         return find_dataset(self.dataset)
+
+
+def _local_file(split: str, values: Mapping[str, Any]) -> Path | None:
+    """Where one file stands on this machine, None if it is to be fetched or embedded."""
+    own, mirror = values.get(f"{split}_path"), values.get("mirror")
+    if own is not None:
+        if not Path(own).is_file():
+            raise BadInput(f"there is no file {own}; --{split} takes a multi-label svmlight file")
+        return Path(own)
+    spec = DATASETS.get(str(values.get("dataset")))
+    if spec is None or spec.embedded or mirror is None or "://" in str(mirror):
+        return None
+    name = str(spec.train_file if split == "train" else spec.test_file)
+    path = Path(mirror).expanduser() / name
+    if not path.is_file():
+        raise BadInput(
+            f"the mirror has no file {path}; a mirror is the folder that holds {name.split('/')[0]}/, "
+            "or leave --mirror out to fetch from LibSVM"
+        )
+    return path
 
 
 @stage("download", version=1)
@@ -126,13 +151,7 @@ def _fetch(
     base = settings.mirror or LIBSVM
     if "://" in base:
         return _download(base, name, sha256, raw, run)
-    path = Path(base).expanduser() / name
-    if not path.is_file():
-        raise BadInput(
-            f"the mirror has no file {path}; a mirror is the folder that holds {name.split('/')[0]}/, "
-            "or leave --mirror out to fetch from LibSVM"
-        )
-    return _checked(path, sha256)
+    return _checked(Path(base).expanduser() / name, sha256)
 
 
 def _checked(path: Path, sha256: str | None) -> Path:
@@ -160,8 +179,9 @@ def _download(base: str, name: str, sha256: str | None, raw: Path, run: StageRun
             downloader = pooch.HTTPDownloader(progressbar=_PoochBar(bar), timeout=TIMEOUT_SECONDS)
             return Path(fetcher.fetch(name, downloader=downloader))
     except requests.RequestException as error:
+        status = f" {error.response.status_code}" if error.response is not None else ""
         raise BadInput(
-            f"could not fetch {url} in {ATTEMPTS} attempts ({type(error).__name__}); "
+            f"could not fetch {url} in {ATTEMPTS} attempts ({type(error).__name__}{status}); "
             "check the network, or name a folder or URL that has the file with --mirror"
         ) from error
     except ValueError as error:

@@ -12,7 +12,7 @@ from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.loggers import load_policies
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.stage import SettingText, StageSettings, stage
+from multilogger.tasks.engine.stage import SettingText, StageSettings, shown, stage
 from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
 from multilogger.tasks.log_files import load_training_log, stream_log
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
@@ -50,7 +50,8 @@ class LearnSettings(StageSettings):
     @classmethod
     def described(cls) -> dict[str, SettingText]:
         numbers = {
-            f.name: SettingText(str(f.default), "default of the preset") for f in fields(LearnerSettings)
+            f.name: SettingText("", f"as the preset says; of the paper {shown(f.default)}")
+            for f in fields(LearnerSettings)
         }
         return CHOICES | numbers
 

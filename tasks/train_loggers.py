@@ -8,7 +8,7 @@ from multilogger.components.loggers import LinearPolicy, fit_crf, load_policies,
 from multilogger.components.policies import expected_hamming, greedy, hamming
 from multilogger.tasks.dataset_files import load_test, load_train
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.setting_types import FloatList
+from multilogger.tasks.engine.setting_types import FloatList, PositiveFloat
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
@@ -25,9 +25,9 @@ class TrainLoggersSettings(StageSettings):
     fraction: float = Field(
         default=0.2, gt=0, le=1, description="share of train that the loggers are fitted on"
     )
-    C: float = Field(default=0.1, gt=0, description="inverse L2 strength of the loggers")
-    crf_C: float = Field(
-        default=0.3, gt=0, description="inverse L2 strength of the CRF fitted on all of train"
+    C: PositiveFloat = Field(default=0.1, description="inverse L2 strength of the loggers")
+    crf_C: PositiveFloat = Field(
+        default=0.3, description="inverse L2 strength of the CRF fitted on all of train"
     )
 
 

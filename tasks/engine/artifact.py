@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from multilogger.tasks.engine.locks import probing
+
 MANIFEST = "manifest.json"
 
 
@@ -46,10 +48,6 @@ class Artifact(BaseModel):
     def digest(self) -> str:
         """Hash of the content alone: equal files give an equal digest, whoever made them."""
         return digest_of(self.files)
-
-    @property
-    def size(self) -> int:
-        return sum(entry.bytes for entry in self.files.values())
 
     def verify(self) -> None:
         """Check every file against the manifest; raise `DamagedArtifact` with the first difference."""
@@ -96,6 +94,14 @@ def temporary_folder(final: Path) -> Path:
     for leftover in final.parent.glob(f".{final.name}.*"):
         shutil.rmtree(leftover, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+
+
+def sweep_temporary_folders(artifacts: Path, locks: Path) -> None:
+    """Remove what killed processes left: folders named `.<key>.*` of keys whose lock nobody holds."""
+    for leftover in artifacts.glob("*/.*"):
+        with probing(locks / leftover.name.split(".")[1]) as free:
+            if free:
+                shutil.rmtree(leftover, ignore_errors=True)
 
 
 def publish(temporary: Path, final: Path) -> None:

@@ -7,6 +7,7 @@ whatever is missing or altered.
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from prefect.cache_policies import CachePolicy
@@ -53,3 +54,13 @@ class ArtifactReference(Serializer):
             )
             raise
         return artifact
+
+
+def recorded_key(record: Path) -> str | None:
+    """The key of the artifact that one of Prefect's records refers to; None if there is no record."""
+    if not record.exists():
+        return None
+    try:
+        return str(json.loads(json.loads(record.read_text())["result"])["key"])
+    except (KeyError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{record} is no record of an artifact") from error

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, manifest_of, publish, temporary_folder
-from multilogger.tasks.engine.caching import ArtifactReference, StageKey
+from multilogger.tasks.engine.caching import ArtifactReference, StageKey, recorded_key
 from multilogger.tasks.engine.locks import StageLocks
-from multilogger.tasks.engine.progress import tick_off
+from multilogger.tasks.engine.progress import say, tick_off
 from multilogger.tasks.engine.stage import Stage, StageSettings, Step
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import Store
@@ -73,7 +73,7 @@ def execute_stage(
     store = Store(surroundings.root)
     tracker = Tracker(store)
     lock = StageLocks(store.locks).path(key)  # held by Prefect's transaction around this call
-    tracker.bury_dead_runs(surroundings.dataset, lock)
+    tracker.bury_earlier_runs(lock)
     run_id = tracker.start(
         surroundings.dataset,
         f"{surroundings.dataset} · {stage} · seed {surroundings.seed}",
@@ -82,8 +82,9 @@ def execute_stage(
         parent=surroundings.flow_run_id,
     )
     try:
+        tracker.log(run_id, settings.params())
         artifact, run = _make(declared, settings, inputs, key, run_id, store)
-        tracker.log(run_id, settings.params(), run.metrics)
+        tracker.log(run_id, {}, run.metrics)
         tracker.log_folder(run_id, artifact.folder)
         for model in run.models:
             tracker.log_model(run_id, model, artifact.folder)
@@ -192,8 +193,9 @@ class Runner:
         surroundings = self.surroundings.model_copy(
             update={"cached_only": self.only is not None and name != self.only}
         )
-        started = time.perf_counter()
-        state = stage_task(name, self.store, name in self.refresh)(
+        key, started = step.stage.key(step.settings, inputs), time.perf_counter()
+        refresh = name in self.refresh or self._record_is_unusable(name, key)
+        state = stage_task(name, self.store, refresh)(
             name, step.settings, inputs, surroundings, return_state=True
         )
         artifact = state.result()
@@ -201,3 +203,13 @@ class Runner:
         status = Status.CACHED if state.name == "Cached" else Status.COMPUTED
         tick_off(f"{name} · {status} in {seconds:.1f} s")
         return Outcome(name, artifact, status, seconds)
+
+    def _record_is_unusable(self, name: str, key: str) -> bool:
+        """Whether there is a cache record that Prefect cannot read, or one of another result; say so."""
+        try:
+            if recorded_key(self.store.results / key) in (None, key):
+                return False
+        except ValueError:
+            pass
+        say(f"{name}: the cache record of {key[:8]} is damaged; computing it again")
+        return True

@@ -8,6 +8,8 @@ import fcntl
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 POLL_SECONDS = 0.05
@@ -20,9 +22,12 @@ class FileLock:
         self._path = path
         self._descriptor: int | None = None
 
-    def try_acquire(self) -> bool:
-        """Take the lock if it is free."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+    def try_acquire(self, create: bool = True) -> bool:
+        """Take the lock if it is free; without `create`, a lock that has no file counts as taken."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
+        except FileNotFoundError:
+            return True
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -56,11 +61,18 @@ class FileLock:
 
 def is_held(path: Path) -> bool:
     """Does any process, this one included, hold the lock?"""
+    with probing(path) as free:
+        return not free
+
+
+@contextmanager
+def probing(path: Path) -> Iterator[bool]:
+    """Whether nobody holds the lock; if so, nobody can take it before the block ends."""
     probe = FileLock(path)
-    if not probe.try_acquire():
-        return True
-    probe.release()
-    return False
+    try:
+        yield probe.try_acquire(create=False)
+    finally:
+        probe.release()
 
 
 class StageLocks:

@@ -29,6 +29,13 @@ class SettingText:
     meaning: str
 
 
+def shown(value: Any) -> str:
+    """A value as a person would type it."""
+    if isinstance(value, tuple):
+        return ",".join(shown(part) for part in value)
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 class StageSettings(BaseModel):
     """Settings of a stage. Fields in `not_in_key` say how to work, not what to make."""
 
@@ -39,7 +46,7 @@ class StageSettings(BaseModel):
     def described(cls) -> dict[str, SettingText]:
         """Every setting that a person may type, by name."""
         return {
-            name: SettingText(str(field.get_default()), field.description or "")
+            name: SettingText(shown(field.get_default()), field.description or "")
             for name, field in cls.model_fields.items()
         }
 

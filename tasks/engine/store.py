@@ -1,9 +1,11 @@
 """The store: one folder that holds artifacts, cache records, locks, the MLflow and Prefect databases."""
 
+import contextlib
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from multilogger.components.errors import BadInput
 
@@ -54,8 +56,21 @@ class Store:
         return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.root / 'mlflow.db'}"
 
     @property
-    def tracks_locally(self) -> bool:
-        return not os.environ.get("MLFLOW_TRACKING_URI")
+    def tracks_by_server(self) -> bool:
+        """An MLflow server keeps the runs' files itself; with a database they are kept in the store."""
+        return self.tracking_uri.startswith(("http:", "https:", "databricks"))
+
+    @property
+    def identity(self) -> str:
+        """A random name, made once and moved with the store: it tells this store's runs from others'."""
+        path = self.root / "store-id"
+        if not path.exists():
+            draft = Path(tempfile.mkstemp(dir=self.root)[1])
+            draft.write_text(uuid4().hex)
+            with contextlib.suppress(FileExistsError):
+                path.hardlink_to(draft)  # whoever is first decides
+            draft.unlink()
+        return path.read_text()
 
     def open(self) -> "Store":
         """Make the folders and show that they can be written to."""

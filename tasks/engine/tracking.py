@@ -6,7 +6,6 @@ A run that is RUNNING while nobody holds its lock belongs to a killed process; t
 import getpass
 import json
 import shutil
-import socket
 import tempfile
 import time
 import warnings
@@ -15,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag
+from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
 
-from multilogger.tasks.engine.locks import FileLock, is_held
+from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.locks import FileLock, probing
 from multilogger.tasks.engine.stage_run import MetricPoint, ModelFiles
 from multilogger.tasks.engine.store import Store
 
 BATCH = 1000  # MLflow's limit of metrics a call
+EXPERIMENT_PREFIX = "multilogger/"
+FLOW_LOCK = "flow-"
 LOCK_TAG = "multilogger.lock"
 STORE_TAG = "multilogger.store"
 EXPERIMENT_TAGS: dict[str, Any] = {
@@ -35,18 +38,31 @@ class Tracker:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._store_name = f"{socket.gethostname()}:{store.root}"
-        with FileLock(store.locks / "mlflow-setup"):  # a fresh database breaks when several open it at once
-            self._client = MlflowClient(tracking_uri=store.tracking_uri)
-            self._client.search_experiments(max_results=1)
+        try:
+            with FileLock(
+                store.locks / "mlflow-setup"
+            ):  # a fresh database breaks when several open it at once
+                self._client = MlflowClient(tracking_uri=store.tracking_uri)
+                self._client.search_experiments(max_results=1)
+        except (MlflowException, SQLAlchemyError) as error:
+            if "disk is full" in str(error):
+                raise
+            reason = str(error).splitlines()[0][:150]
+            raise BadInput(
+                f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
+                "start that server, or move a damaged database file away: results stay cached without it"
+            ) from error
 
     def experiment(self, dataset: str) -> str:
         """The id of the dataset's experiment, made at the first call."""
-        name = f"multilogger/{dataset}"
+        name = f"{EXPERIMENT_PREFIX}{dataset}"
         found = self._client.get_experiment_by_name(name)
         if found is not None:
+            if found.lifecycle_stage == "deleted":
+                self._client.restore_experiment(found.experiment_id)
             return str(found.experiment_id)
-        location = (self._store.mlflow_artifacts / dataset).as_uri() if self._store.tracks_locally else None
+        files = self._store.mlflow_artifacts / dataset
+        location = None if self._store.tracks_by_server else files.as_uri()
         try:
             return str(self._client.create_experiment(name, location, EXPERIMENT_TAGS))
         except MlflowException:  # another process was faster
@@ -61,7 +77,7 @@ class Tracker:
         """Start a run and return its id; the caller holds `lock` for as long as the run lives."""
         own = {
             LOCK_TAG: lock.name,
-            STORE_TAG: self._store_name,
+            STORE_TAG: self._store.identity,
             "mlflow.source.name": "multilogger",
             "mlflow.user": getpass.getuser(),
         }
@@ -126,18 +142,28 @@ class Tracker:
         self.tag(run_id, {"error": f"{type(error).__name__}: {error}"[:500]})
         self._client.set_terminated(run_id, "KILLED" if stopped else "FAILED")
 
-    def bury_dead_runs(self, dataset: str, lock: Path | None = None) -> None:
-        """Mark runs of killed processes as KILLED.
+    def bury_dead_runs(self) -> None:
+        """Mark every run of this store as KILLED whose process is gone, whatever its dataset."""
+        for run in self._running():
+            lock = self._store.locks / run.data.tags[LOCK_TAG]
+            with probing(lock) as free:
+                # a run that ended since it was listed is not dead: look again while nobody can start it
+                if free and self._client.get_run(run.info.run_id).info.status == "RUNNING":
+                    self._client.set_terminated(run.info.run_id, "KILLED")
+                    if lock.name.startswith(FLOW_LOCK):
+                        lock.unlink(missing_ok=True)
 
-        Without `lock`: every run of this store whose lock nobody holds. With `lock`, which the caller
-        holds: every earlier run under that lock.
-        """
-        query = f"attributes.status = 'RUNNING' and tags.`{STORE_TAG}` = '{self._store_name}'"
-        if lock is not None:
-            query += f" and tags.`{LOCK_TAG}` = '{lock.name}'"
-        for run in self._client.search_runs([self.experiment(dataset)], query):
-            if lock is not None or not is_held(self._store.locks / run.data.tags[LOCK_TAG]):
-                self._client.set_terminated(run.info.run_id, "KILLED")
+    def bury_earlier_runs(self, lock: Path) -> None:
+        """Mark every earlier run under a lock that the caller holds as KILLED."""
+        for run in self._running(f" and tags.`{LOCK_TAG}` = '{lock.name}'"):
+            self._client.set_terminated(run.info.run_id, "KILLED")
+
+    def _running(self, condition: str = "") -> list[Run]:
+        mine = self._client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT_PREFIX}%'")
+        if not mine:
+            return []
+        query = f"attributes.status = 'RUNNING' and tags.`{STORE_TAG}` = '{self._store.identity}'{condition}"
+        return list(self._client.search_runs([e.experiment_id for e in mine], query))
 
 
 def _text(value: Any) -> str:

@@ -32,6 +32,6 @@ def test_same_seed_same_bits(rng: np.random.Generator) -> None:
 
 def test_too_many_dimensions_are_refused(rng: np.random.Generator) -> None:
     with pytest.raises(
-        BadInput, match="cannot keep 40 dimensions of a 60 x 40 matrix; set svd_dims below 40"
+        BadInput, match="cannot keep 40 dimensions of a 60 x 40 matrix; choose fewer with --set svd_dims=39"
     ):
         fit_reduction(low_rank(rng), dims=40, seed=0)

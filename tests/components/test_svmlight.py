@@ -39,6 +39,9 @@ def test_thin_data_stays_sparse(tmp_path: Path) -> None:
         ("3 1:1\n", None, r"row 1: label 3 is outside 0\.\.2; labels count from 0"),
         ("0 1:1\n-1 1:1\n", None, r"row 2: label -1 is outside 0\.\.2"),
         ("0.5 1:1\n", None, r"row 1: label 0.5 is outside 0\.\.2"),
+        ("nan 1:1\n", None, r"row 1: label nan is outside"),
+        ("inf 1:1\n", None, r"row 1: label inf is outside"),
+        ("0 99999999999999999999:1\n", None, "is not a readable multi-label svmlight file"),
         ("0 1:nan\n", None, "holds a feature that is not finite"),
         ("0 1:inf\n", None, "holds a feature that is not finite"),
         ("0 5:1\n", None, "is not a readable multi-label svmlight file with 4 features"),
@@ -56,7 +59,7 @@ def test_bad_files(tmp_path: Path, text: str, rows: int | None, message: str) ->
 def test_truncated_archive_is_said(tmp_path: Path) -> None:
     path = write(tmp_path, "0 1:1\n" * 2000)
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(BadInput, match="fetch the file again or correct it"):
+    with pytest.raises(BadInput, match="fetch it again, or correct it or --features"):
         read_svmlight(path, SPEC, None)
 
 

@@ -92,6 +92,46 @@ def test_unwritable_store_is_one_line(cli: Cli, tmp_path: Path) -> None:
     assert "choose another folder with MULTILOGGER_HOME" in failed.stderr
 
 
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"PREFECT_API_URL": "http://127.0.0.1:9/api"}, "no Prefect server answers at PREFECT_API_URL"),
+        (
+            {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"},
+            "MLflow's store at http://127.0.0.1:9 does not answer",
+        ),
+    ],
+)
+def test_servers_that_are_down_are_said(
+    cli: Cli, store_root: Path, variables: dict[str, str], message: str
+) -> None:
+    failed = cli("prepare", **variables)
+    assert failed.returncode == 2
+    assert message in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert store_root.is_dir()
+
+
+def test_damaged_databases_are_said(cli: Cli, store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (store_root / "mlflow.db").write_text("not a database")
+    broken = cli("prepare")
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
+    assert "move a damaged database file away" in broken.stderr
+    monkeypatch.delenv("PREFECT_API_URL")
+    (store_root / "prefect").mkdir(exist_ok=True)
+    (store_root / "prefect" / "prefect.db").write_text("not a database, by any means")
+    broken = cli("prepare", PREFECT_HOME=str(store_root / "prefect"))
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
+    assert "move it away and run again" in broken.stderr
+
+
+def test_ui_of_an_empty_store_is_refused(cli: Cli, tmp_path: Path) -> None:
+    failed = cli("ui", MULTILOGGER_HOME=str(tmp_path / "empty"))
+    assert failed.returncode == 2
+    assert "has no runs yet" in failed.stderr
+    assert not (tmp_path / "empty").exists()
+
+
 def test_full_disk_is_said_with_its_remedy() -> None:
     """/dev/full gives the kernel's own error; wrapped as deep as a stage would wrap it."""
     try:

@@ -80,19 +80,22 @@ def test_two_processes_do_the_work_once(store_root: Path, command: str, wide_opt
     assert sorted(stages) == sorted(STAGES)
 
 
-def test_interrupt_is_one_line_and_loses_nothing(
-    store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object]
-) -> None:
+@pytest.mark.parametrize(
+    ("ending", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_ending_is_one_line_and_loses_nothing(
+    store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object],
+    ending: signal.Signals, code: int, word: str,
+) -> None:  # fmt: skip
     process = subprocess.Popen(
         [command, "prepare", *wide_options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     wait_for_temporary_folder(process, store_root, "train-loggers")  # type: ignore[arg-type]
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, ending)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert (
-        err.strip()
-        == "multilogger: interrupted; finished stages are kept, the same command goes on from there"
+        err.strip() == f"multilogger: {word}; finished stages are kept, the same command goes on from there"
     )
     assert not list((store_root / "artifacts" / "train-loggers").iterdir())
     assert {run.info.status for run in runs(store_root)} == {"FINISHED", "KILLED"}

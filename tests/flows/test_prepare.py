@@ -1,5 +1,6 @@
 """The prepare flow on a real Prefect server and a real MLflow store."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from multilogger.components.errors import BadInput
 from multilogger.flows.prepare import Prepared, prepare
 from multilogger.flows.rerun import rerun_stage
 from multilogger.tasks.engine.execution import NotCached, Status
+from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.progress import SilentBar, watched_by
 from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.tracking import Tracker
 
 
 class Listener:
@@ -144,7 +147,49 @@ def test_broken_cache_records_are_misses(store_root: Path) -> None:
     records = sorted((store_root / "results").iterdir())
     for record, content in zip(records, (b"", b'{"metadata":', b"not json"), strict=True):
         record.write_bytes(content)
-    assert statuses(prepare()) == COMPUTED
+    listener = Listener()
+    with watched_by(listener):
+        assert statuses(prepare()) == COMPUTED
+    assert len(listener.lines) == 3
+    assert all("the cache record of" in line for line in listener.lines)
+
+
+def test_record_of_another_result_is_not_believed(store_root: Path) -> None:
+    first = prepare()
+    keys = {name: outcome.artifact.key for name, outcome in first.outcomes.items()}
+    shutil.copy(store_root / "results" / keys["train-loggers"], store_root / "results" / keys["replay"])
+    assert statuses(prepare()) == CACHED | {"replay": "computed"}
+    assert statuses(prepare()) == CACHED
+
+
+@pytest.mark.usefixtures("store_root")
+def test_deleted_experiment_is_restored() -> None:
+    prepare()
+    client = MlflowClient(Store.current().tracking_uri)
+    experiment = client.get_experiment_by_name("multilogger/digits")
+    assert experiment is not None
+    client.delete_experiment(experiment.experiment_id)
+    assert statuses(prepare()) == CACHED
+
+
+def test_dead_runs_are_buried_whatever_their_dataset(store_root: Path) -> None:
+    """A run, a temporary folder and a lock, as a process leaves them that was killed over another dataset."""
+    store = Store(store_root).open()
+    tracker = Tracker(store)
+    lock = store.locks / "flow-dead"
+    lock.touch()
+    dead = tracker.start("scene", "dead", lock, {})
+    leftover = store.artifacts / "replay" / ".0123456789abcdef.xyz"
+    leftover.mkdir(parents=True)
+    alive_lock = FileLock(store.locks / "flow-alive")
+    with alive_lock:
+        alive = tracker.start("scene", "alive", store.locks / "flow-alive", {})
+        prepare()
+        client = MlflowClient(store.tracking_uri)
+        assert client.get_run(dead).info.status == "KILLED"
+        assert client.get_run(alive).info.status == "RUNNING"
+    assert not leftover.exists()
+    assert not lock.exists()
 
 
 @pytest.mark.usefixtures("store_root")
@@ -165,11 +210,15 @@ def test_replay_hash_is_equal_across_stores(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.usefixtures("store_root")
 def test_failed_stage_is_marked_with_its_reason(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="the mirror has no file"):
+    for file in ("yeast_train.svm.bz2", "yeast_test.svm.bz2"):
+        (tmp_path / "multilabel").mkdir(exist_ok=True)
+        (tmp_path / "multilabel" / file).write_text("<html>")
+    with pytest.raises(BadInput, match="not a readable multi-label svmlight file"):
         prepare("yeast", mirror=str(tmp_path))
     failed = {run.data.tags.get("stage", "flow"): run for run in all_runs("yeast")}
     assert {run.info.status for run in failed.values()} == {"FAILED"}
-    assert "the mirror has no file" in failed["download"].data.tags["error"]
+    assert "not a readable" in failed["download"].data.tags["error"]
+    assert failed["download"].data.params["dataset"] == "yeast"
 
 
 @pytest.mark.usefixtures("store_root")

@@ -47,6 +47,9 @@ def test_bare_name_belongs_to_the_named_stage_first() -> None:
         (["passes=1.5"], "bad setting replay.passes.0: .*integer"),
         (["fraction=1.5"], "less than or equal to 1, got 1.5"),
         (["validation=1"], "less than 1, got 1"),
+        (["C=Infinity"], "bad setting train-loggers.C: .*finite"),
+        (["passes=1,2,3"], "passes has 3 numbers for 2 loggers"),
+        (["download.dataset=scene"], "the dataset is named by --dataset"),
         (["split_by=day"], "should be 'row' or 'context', got 'day'"),
     ],
 )

@@ -1,4 +1,6 @@
+import bz2
 import http.server
+import shutil
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -77,9 +79,21 @@ def test_own_files_enter_the_key_by_content_not_by_place(tmp_path: Path, wide_fi
     assert download.key(own_settings(wide_files, train_path=copy), {}) != download.key(original, {})
 
 
-def test_mirror_is_not_in_the_key() -> None:
-    keys = {download.key(DownloadSettings(dataset="yeast", mirror=m), {}) for m in (None, "/a", "http://b")}
-    assert len(keys) == 1
+def test_mirror_enters_the_key_by_content_or_address(tmp_path: Path, real_mirror: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(real_mirror, copy)
+    for file in copy.rglob("*"):
+        file.chmod(0o755 if file.is_dir() else 0o644)
+
+    def key(mirror: str | None) -> str:
+        return download.key(DownloadSettings(dataset="yeast", mirror=mirror), {})
+
+    assert key(str(copy)) == key(str(real_mirror))
+    assert len({key(m) for m in (None, "http://a", "http://b", str(copy))}) == 4
+    before = key(str(copy))
+    other = copy / "multilabel" / "yeast_train.svm.bz2"
+    other.write_bytes(bz2.compress(bz2.decompress(other.read_bytes()).replace(b"0.1", b"0.2")))
+    assert key(str(copy)) != before
 
 
 @pytest.mark.parametrize(
@@ -105,9 +119,11 @@ def test_wrong_hash_is_refused(tmp_path: Path, real_mirror: Path, http_mirror: s
 
 
 def test_missing_files_are_said(tmp_path: Path, http_mirror: str) -> None:
-    with pytest.raises(BadInput, match=r"the mirror has no file .*tmc2007_train.svm.bz2"):
-        download.call(DownloadSettings(dataset="tmc", mirror=str(tmp_path)), {}, StageRun(tmp_path))
-    with pytest.raises(BadInput, match=r"could not fetch http.* in 3 attempts \(HTTPError\)"):
+    with pytest.raises(ValidationError, match=r"the mirror has no file .*tmc2007_train.svm.bz2"):
+        DownloadSettings(dataset="tmc", mirror=str(tmp_path))
+    with pytest.raises(ValidationError, match=r"a mirror is a folder or an http\(s\) URL, got 'ftp://x'"):
+        DownloadSettings(dataset="tmc", mirror="ftp://x")
+    with pytest.raises(BadInput, match=r"could not fetch http.* in 3 attempts \(HTTPError 404\)"):
         download.call(DownloadSettings(dataset="tmc", mirror=http_mirror), {}, StageRun(tmp_path))
 
 
