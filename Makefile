@@ -1,6 +1,7 @@
 # `make run` and `make test` do all of their own set-up.
 PYTHON ?= python3
 BIN := .venv/bin
+PARALLEL := -n 2 --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: run test check quick ui clean
@@ -9,7 +10,7 @@ run: .venv/ready
 	$(BIN)/multilogger prepare --dataset digits
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 check: .venv/ready
 	$(BIN)/ruff format --check .
@@ -18,7 +19,7 @@ check: .venv/ready
 
 # everything but the long real-data tests
 quick: .venv/ready
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 ui: .venv/ready
 	$(BIN)/multilogger ui
