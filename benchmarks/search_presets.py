@@ -111,8 +111,31 @@ def make_logs(benchmark: Benchmark, seeds: list[int]) -> dict[int, TrainingLog]:
     return {seed: benchmark.log(seed, SplitBy.CONTEXT) for seed in seeds}
 
 
-def main(tell: OnCandidate = show) -> None:
-    """`tell` hears of every candidate; a caller may log them where it likes."""
+def to_mlflow(dataset: str, method: str) -> OnCandidate:
+    """Log every candidate as a run of `multilogger-search/<dataset>` at MLFLOW_TRACKING_URI."""
+    import mlflow
+
+    mlflow.set_experiment(f"multilogger-search/{dataset}")
+
+    def tell(candidate: Candidate) -> None:
+        changes = ", ".join(f"{name}={value}" for name, value in candidate.changed.items()) or "start"
+        with mlflow.start_run(run_name=f"{dataset} · {method} · {changes}"):
+            mlflow.log_params({"method": method, **asdict(candidate.settings)})
+            mlflow.log_metrics(
+                {
+                    "validation_score": candidate.score,
+                    "validation_risk": candidate.risk,
+                    "best_epoch": candidate.best_epoch,
+                    "eligible": float(candidate.eligible),
+                    "wall_seconds": candidate.seconds,
+                }
+            )
+        show(candidate)
+
+    return tell
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("mirror", type=Path, help="folder with the LibSVM site's relative names")
     parser.add_argument("dataset")
@@ -121,6 +144,7 @@ def main(tell: OnCandidate = show) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102, 103])
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=JSON", help="changes of the start")
     parser.add_argument("--only", nargs="*", help="settings to go through; all of the method's if not given")
+    parser.add_argument("--mlflow", action="store_true", help="log every candidate at MLFLOW_TRACKING_URI")
     parser.add_argument("--kappas", type=float, nargs="+", help="values of kappa to try instead of the usual")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -136,6 +160,7 @@ def main(tell: OnCandidate = show) -> None:
     if arguments.kappas:
         values = values | {"kappa": tuple(arguments.kappas)}
     logs = make_logs(open_benchmark(arguments.mirror, arguments.dataset), arguments.seeds)
+    tell = to_mlflow(arguments.dataset, arguments.method) if arguments.mlflow else show
     best = coordinate_search(arguments.method, logs, start, values, tell)
     print("best:")  # noqa: T201
     show(best)

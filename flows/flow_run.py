@@ -17,6 +17,14 @@ from multilogger.tasks.engine.tracking import FLOW_LOCK, Tracker
 
 
 @dataclass(frozen=True)
+class Finished:
+    """What a flow made: an outcome a stage, and the MLflow run of the whole."""
+
+    outcomes: dict[str, Outcome]
+    run_id: str
+
+
+@dataclass(frozen=True)
 class FlowRun:
     """An open flow run: realise steps with `runner`, record results with `log_metrics`."""
 

@@ -1,26 +1,16 @@
 """Flow: a policy learned from bandit logs, and what it is worth."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
-from multilogger.flows.flow_run import flow_run
+from multilogger.flows.flow_run import Finished, flow_run
 from multilogger.flows.pipeline import LEARN, learn_steps
 from multilogger.flows.settings import flat, pipeline_settings
 from multilogger.flows.summary import estimate_rows, loss_rows
 from multilogger.flows.tables import to_markdown
-from multilogger.tasks.engine.execution import Outcome
 from multilogger.tasks.evaluate import load_evaluation
-
-
-@dataclass(frozen=True)
-class LearnedRun:
-    """An outcome a stage, and the MLflow run of the whole."""
-
-    outcomes: dict[str, Outcome]
-    run_id: str
 
 
 @flow(name="learn", flow_run_name="learn {dataset} {method} seed {seed}")
@@ -32,7 +22,7 @@ def learn(
     mirror: str | None = None,
     settings: dict[str, Any] | None = None,
     refresh: list[str] | None = None,
-) -> LearnedRun:
+) -> Finished:
     """Prepare the logs, learn from them, weigh the loggers and evaluate.
 
     `settings` maps `stage.setting` to a value; `refresh` names stages to compute again.
@@ -49,4 +39,4 @@ def learn(
         to_markdown(estimate_rows(outcomes)),
     ]
     create_markdown_artifact("\n\n".join(text), key="learn-summary", description="What the policy is worth")
-    return LearnedRun(outcomes, run.run_id)
+    return Finished(outcomes, run.run_id)

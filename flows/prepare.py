@@ -1,26 +1,17 @@
 """Flow: from a dataset's files to bandit logs of several loggers."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from multilogger.flows.flow_run import flow_run
+from multilogger.flows.flow_run import Finished, flow_run
 from multilogger.flows.pipeline import PREPARE, prepare_steps
 from multilogger.flows.settings import flat, pipeline_settings
 from multilogger.flows.summary import log_rows, policy_rows, stage_rows
 from multilogger.flows.tables import to_markdown
 from multilogger.tasks.engine.execution import Outcome
 from multilogger.tasks.train_loggers import load_scores
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What `prepare` made: an outcome a stage, and the MLflow run of the whole."""
-
-    outcomes: dict[str, Outcome]
-    run_id: str
 
 
 @flow(name="prepare", flow_run_name="prepare {dataset} seed {seed}")
@@ -30,7 +21,7 @@ def prepare(
     mirror: str | None = None,
     settings: dict[str, Any] | None = None,
     refresh: list[str] | None = None,
-) -> Prepared:
+) -> Finished:
     """Download, reduce, train the loggers and replay them.
 
     `settings` maps `stage.setting` to a value; `refresh` names stages to compute again.
@@ -41,7 +32,7 @@ def prepare(
         scores = load_scores(outcomes["train-loggers"].artifact)
         run.log_metrics({f"exp/{name}": losses["exp"] for name, losses in scores.items()})
     _show_on_run_page(dataset, seed, outcomes)
-    return Prepared(outcomes, run.run_id)
+    return Finished(outcomes, run.run_id)
 
 
 def _show_on_run_page(dataset: str, seed: int, outcomes: dict[str, Outcome]) -> None:

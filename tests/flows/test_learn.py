@@ -13,7 +13,8 @@ from mlflow import MlflowClient
 
 from multilogger.components.errors import BadInput
 from multilogger.components.policies import expected_hamming, greedy, hamming, marginals
-from multilogger.flows.learn import LearnedRun, learn
+from multilogger.flows.flow_run import Finished
+from multilogger.flows.learn import learn
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.evaluate import load_evaluation
@@ -24,7 +25,7 @@ from multilogger.tasks.train_loggers import load_scores
 QUICK = {"learn.epochs": 3, "learn.hidden": [8]}
 
 
-def evaluation_of(run: LearnedRun) -> dict[str, object]:
+def evaluation_of(run: Finished) -> dict[str, object]:
     return load_evaluation(run.outcomes["evaluate"].artifact).model_dump()
 
 

@@ -8,7 +8,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.prepare import Prepared, prepare
+from multilogger.flows.flow_run import Finished
+from multilogger.flows.prepare import prepare
 from multilogger.flows.rerun import rerun_stage
 from multilogger.tasks.engine.execution import NotCached, Status
 from multilogger.tasks.engine.locks import FileLock
@@ -33,7 +34,7 @@ class Listener:
         self.lines.append(line)
 
 
-def statuses(prepared: Prepared) -> dict[str, str]:
+def statuses(prepared: Finished) -> dict[str, str]:
     return {name: outcome.status.value for name, outcome in prepared.outcomes.items()}
 
 
