@@ -44,7 +44,7 @@ def fit_crf(data: LabelledData, C: float, on_label: Callable[[], None] = lambda:
     """Weights (q, d + 1) of one L2-regularised logistic regression a label.
 
     Choice: a constant 1 column instead of an intercept, so that the bias is regularised and scaled
-    by alpha as every other weight is; with it the paper's logger rows are met to 0.1 %.
+    by alpha as every other weight is; with it the paper's logger rows are met to 1 %.
     `on_label` is called after each label.
     """
     x = append_constant(data.x)
