@@ -1,0 +1,1 @@
+"""From results of single runs to the paper's tables, figures, and a verdict on its claims."""

@@ -1,0 +1,54 @@
+"""What a reproduction is made of: one result a cell, a cell being a method on a dataset with one seed."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One cell. `exp` and `greedy` are losses on test, None if the cell failed; `error` then says why.
+
+    `validation_risk` is the self-normalised balanced estimate on validation rows. `page` is where MLflow
+    shows the run that made the result, below the server's address; empty if there is none. The last fields
+    say where in a sweep the cell stands; they are None or empty outside of one.
+    """
+
+    dataset: str
+    method: str
+    preset: str
+    seed: int
+    exp: float | None
+    greedy: float | None
+    validation_risk: float | None = None
+    page: str = ""
+    error: str = ""
+    replay_count: int | None = None
+    tau: float | None = None
+    choice: str = ""
+
+
+@dataclass(frozen=True)
+class DatasetSize:
+    """A row of Table 1 as it was loaded."""
+
+    dataset: str
+    features: int
+    labels: int
+    n_train: int
+    n_test: int
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Everything that was run, by the table or figure that it belongs to; what was not asked for is empty.
+
+    `table2` has methods x datasets x seeds. `figure1` varies `replay_count`; its reference lines have None
+    there. `figure2` and `figure3` vary `tau`, in the same way. `choices` has one cell for each thing that the
+    paper leaves open, named by `choice` (such as `loss_shift=none`; `default` is ours), and seed.
+    """
+
+    table1: tuple[DatasetSize, ...] = ()
+    table2: tuple[CellResult, ...] = ()
+    figure1: tuple[CellResult, ...] = ()
+    figure2: tuple[CellResult, ...] = ()
+    figure3: tuple[CellResult, ...] = ()
+    choices: tuple[CellResult, ...] = ()
