@@ -1,5 +1,6 @@
 """The paper's experiments (section 5) as cells: what to run for each table and figure."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -57,6 +58,16 @@ class Scope:
         """What an MLflow run shows of it."""
         own = {"datasets": self.datasets, "methods": self.methods, "seeds": self.seeds}
         return {**own, "preset": self.preset, "mirror": self.mirror, **self.settings}
+
+    def command(self, target: str) -> str:
+        """The command that asks for it."""
+        words = ["multilogger reproduce", target]
+        words += [f"--dataset {name}" for name in self.datasets or ()]
+        words += [f"--method {name}" for name in self.methods or ()]
+        words += [f"--seeds {self.seeds}", f"--preset {self.preset}"]
+        words += [f"--mirror {shlex.quote(self.mirror)}"] if self.mirror else []
+        words += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in self.settings.items()]
+        return " ".join(words)
 
     def cells(
         self, dataset: str, method: str, settings: Mapping[str, Any] | None = None, **place: Any

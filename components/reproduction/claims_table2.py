@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from multilogger.components.reproduction.cells import datasets_in_order, exp_by_seed, grouped, paired
 from multilogger.components.reproduction.method_names import is_logger, method_rank, method_title
 from multilogger.components.reproduction.paper_figures import paper_dataset, paper_exp, paper_table2
-from multilogger.components.reproduction.results import CellResult, Reproduction
+from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.components.reproduction.verdicts import Claim, ClaimTest, Scale, Side
 

@@ -98,6 +98,11 @@ class Tracker:
         """Copy every file of a folder to the run's artifacts."""
         self._client.log_artifacts(run_id, str(folder))
 
+    def log_files(self, run_id: str, files: Sequence[Path]) -> None:
+        """Copy single files to the run's artifacts."""
+        for path in files:
+            self._client.log_artifact(run_id, str(path))
+
     def log_model(self, run_id: str, model: ModelFiles, folder: Path) -> None:
         """Offer files of a result as a pyfunc model: a DataFrame of features in, a DataFrame out."""
         import mlflow
