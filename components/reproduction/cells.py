@@ -36,7 +36,7 @@ def cell_count(reproduction: Reproduction) -> int:
 
 
 def grouped(cells: Iterable[CellResult], key: Callable[[CellResult], Key]) -> dict[Key, list[CellResult]]:
-    """Cells by key, keys in order of appearance, the cells of each by seed so that sums do not depend on it."""
+    """Cells by key, keys as they appear; those of a key by seed, so that sums do not depend on the order."""
     groups: dict[Key, list[CellResult]] = {}
     for cell in cells:
         groups.setdefault(key(cell), []).append(cell)

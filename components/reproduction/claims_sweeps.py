@@ -21,19 +21,19 @@ TEMPERATURE_FIGURES = {"figure2": "naive-reg", "figure3": "weighted-reg"}
 
 def sweep_claims(reproduction: Reproduction) -> list[Claim]:
     """Sections 5.3 and 5.4; claims with nothing to test are left out."""
-    slopes = "the least-squares slope of 1/EXP over log2 of the replay count, one for each seed"
+    slopes = "the least-squares slope of 1/EXP over log₂ of the replay count, one for each seed"
     claims = (
         Claim(
             "replay-naive",
             "Section 5.3, Figure 1",
-            "Naive-Reg gets worse when the more random logger h_1 is replayed more often.",
+            "Naive-Reg gets worse when the more random logger h₁ is replayed more often.",
             slopes,
             _slope_tests(reproduction.figure1, "naive-reg", Side.BELOW),
         ),
         Claim(
             "replay-weighted",
             "Section 5.3, Figure 1",
-            "Weighted-Reg gets better when h_1 is replayed more often.",
+            "Weighted-Reg gets better when h₁ is replayed more often.",
             slopes,
             _slope_tests(reproduction.figure1, "weighted-reg", Side.ABOVE),
         ),
@@ -48,7 +48,7 @@ def sweep_claims(reproduction: Reproduction) -> list[Claim]:
             "stable",
             "Section 5.4, Figures 2 and 3",
             "The constrained methods are stable: no temperature spoils them.",
-            f"at the temperature that does worst, the difference of EXP to the direct method, paired by seed; "
+            "at the temperature that does worst, the difference of EXP to the direct method, paired by seed; "
             f"stable means at most {MARGIN:.0%} above it",
             tuple(t for f in TEMPERATURE_FIGURES for t in _worst_tests(reproduction, f)),
         ),
@@ -69,7 +69,7 @@ def _slope_tests(cells: Sequence[CellResult], method: str, side: Side) -> tuple[
             ClaimTest(
                 dataset=dataset,
                 preset=preset if several else "",
-                comparison=f"{method_title(method)}, slope over log2 replays",
+                comparison=f"{method_title(method)}, slope over log₂ replays",
                 scale=Scale.SLOPE,
                 side=side,
                 sample=mean_over_seeds(slopes),
@@ -97,7 +97,7 @@ def _share_tests(reproduction: Reproduction, figure: str) -> list[ClaimTest]:
             ClaimTest(
                 dataset=dataset,
                 preset=preset,
-                comparison=f"temperatures at which {method_title(reg)} beats {method_title(CONSTRAINED[reg])}",
+                comparison=f"share of τ at which {method_title(reg)} beats {method_title(CONSTRAINED[reg])}",
                 scale=Scale.SHARE,
                 side=Side.ABOVE,
                 sample=mean_over_seeds(shares),
@@ -138,7 +138,7 @@ def _stable_test(
         paper=paper,
         paper_value=paper[0] - paper[1] if paper else None,
         paper_bound=MARGIN * paper[1] if paper else 0.0,
-        note="the paper's worst temperature is another" if paper and _paper_worst(figure) != tau else "",
+        paper_note=f"at τ = {_paper_worst(figure):g}" if paper else "",
     )
 
 

@@ -66,8 +66,10 @@ def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
 def encoded(name: str, title: str, figure: Figure) -> Picture:
     """Both encodings, without the date and the program's name that matplotlib would write into them."""
     svg, png = io.BytesIO(), io.BytesIO()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not again for each encoding
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(png, format="png", dpi=200, metadata={"Software": None})
+    figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
     return Picture(name, title, svg.getvalue(), png.getvalue())
 
 

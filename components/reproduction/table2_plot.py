@@ -7,7 +7,7 @@ from multilogger.components.reproduction.method_names import MethodGroup, method
 from multilogger.components.reproduction.plots import GRID, INK, MUTED, SERIES, Picture, canvas, encoded
 from multilogger.components.reproduction.table2 import Table2Row
 
-ROW_HEIGHT = 0.29
+ROW_HEIGHT = 0.33
 COLOURS = {MethodGroup.LOGGER: MUTED, MethodGroup.LEARNED: SERIES[0], MethodGroup.REFERENCE: MUTED}
 
 

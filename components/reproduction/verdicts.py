@@ -33,8 +33,9 @@ class Scale(StrEnum):
 class ClaimTest:
     """One comparison: a t-test over seeds that the mean of `sample` is `bound`, where the claim says `side`.
 
-    `ours` and `paper` are the pairs of means behind a difference, if it is one; `paper_value` is the tested
-    quantity in the paper's own numbers. `adjusted_p` is Holm's, over all tests of a report.
+    `ours` and `paper` are the pairs of means behind a difference, if it is one. `paper_value` is the tested
+    quantity in the paper's own numbers; `paper_note` says where these differ in more than the seeds.
+    `adjusted_p` is Holm's, over all tests of a report.
     """
 
     dataset: str
@@ -49,7 +50,7 @@ class ClaimTest:
     paper_value: float | None = None
     paper_bound: float = 0.0
     adjusted_p: float | None = None
-    note: str = ""
+    paper_note: str = ""
 
     @property
     def p(self) -> float | None:
