@@ -49,7 +49,7 @@ def sweep_claims(reproduction: Reproduction) -> list[Claim]:
             "Section 5.4, Figures 2 and 3",
             "The constrained methods are stable: no temperature spoils them.",
             "at the temperature that does worst, the difference of EXP to the direct method, paired by seed; "
-            f"stable means at most {MARGIN:.0%} above it",
+            f"stable means at most {100 * MARGIN:.0f}\u00a0% above it",
             tuple(t for f in TEMPERATURE_FIGURES for t in _worst_tests(reproduction, f)),
         ),
     )
@@ -129,7 +129,7 @@ def _stable_test(
     return ClaimTest(
         dataset=dataset,
         preset=preset,
-        comparison=f"{method_title(reg)} at τ = {tau:g} − {method_title(CONSTRAINED[reg])}",
+        comparison=f"{method_title(reg)} at τ\u00a0=\u00a0{tau:g} − {method_title(CONSTRAINED[reg])}",
         scale=Scale.EXP,
         side=Side.BELOW,
         sample=mean_over_seeds([a - b for a, b in pairs]),
@@ -138,7 +138,7 @@ def _stable_test(
         paper=paper,
         paper_value=paper[0] - paper[1] if paper else None,
         paper_bound=MARGIN * paper[1] if paper else 0.0,
-        paper_note=f"at τ = {_paper_worst(figure):g}" if paper else "",
+        paper_note=f"at τ\u00a0=\u00a0{_paper_worst(figure):g}" if paper else "",
     )
 
 

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ BACKGROUND = "#ffffff"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 """Okabe and Ito's palette, which a colour-blind reader can tell apart."""
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "multilogger",
     "svg.fonttype": "path",
     "font.family": "DejaVu Sans",

@@ -1,4 +1,4 @@
-"""Made-up cells: EXP is a mean, plus a shift that all methods of a seed share, plus a small one of its own."""
+"""Made-up cells: EXP is a mean, plus a shift that all methods of a seed share, plus a small own one."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,6 @@
 """The folder as a whole: what is in it, that it is the same twice, and that the page is safe and alone."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def files(folder: Path) -> Iterator[dict[str, bytes]]:
+def files(folder: Path) -> dict[str, bytes]:
     return written(everything(), folder)
 
 
