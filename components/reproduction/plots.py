@@ -10,6 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 INK = "#24292f"
 MUTED = "#6e7781"
@@ -59,7 +60,7 @@ class Picture:
 def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
     """A figure in our style; it knows nothing of pyplot, so threads and other figures do not matter."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.09))
         FigureCanvasAgg(figure)
         yield figure, figure.add_subplot()
 

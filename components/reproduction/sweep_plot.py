@@ -48,6 +48,7 @@ def sweep_picture(name: str, figure: str, rows: list[SweepRow]) -> Picture:
             _line(axes, row, index, _label(row.method, row.preset, rows))
         _paper_lines(axes, [row for row in rows if row.x is None])
         _scale(axes, figure, sorted({row.x for row in curves if row.x is not None}))
+        _limit(axes, rows)
         axes.set_ylabel("1 / EXP  (higher is better)")
         axes.set_xlabel(AXIS_NAMES[figure])
         axes.set_title(f"{TITLES[figure]} · {dataset}", loc="left", fontsize=10.5, fontweight="bold", pad=10)
@@ -112,6 +113,20 @@ def _paper_lines(axes: Axes, lines: list[SweepRow]) -> None:
             clip_on=False,
             label=None if place else "a line's height in the paper",
         )
+
+
+def _limit(axes: Axes, rows: list[SweepRow]) -> None:
+    """The axis holds every mean and as much of the bands again; those of two seeds may run out of it."""
+    figure, dataset = rows[0].figure, rows[0].dataset
+    shown = {row.method for row in rows if row.x is not None}
+    curves = paper_sweep(figure).curves if dataset == FIGURE_DATASET else {}
+    printed = [v for method in shown for v in curves.get(method, {}).values()]
+    values = [v for row in rows for v in (row.inverse.mean, row.paper) if v is not None] + printed
+    if values:
+        low, high = min(values), max(values)
+        reach = (high - low) / 2 or 0.1 * high
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(max(bottom, low - reach), min(top, high + reach))
 
 
 def _scale(axes: Axes, figure: str, positions: list[float]) -> None:

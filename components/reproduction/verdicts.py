@@ -26,7 +26,6 @@ class Scale(StrEnum):
 
     EXP = "difference of EXP"
     SLOPE = "change of 1/EXP for each doubling"
-    SHARE = "share of temperatures"
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class ClaimTest:
     """One comparison: a t-test over seeds that the mean of `sample` is `bound`, where the claim says `side`.
 
     `ours` and `paper` are the pairs of means behind a difference, if it is one. `paper_value` is the tested
-    quantity in the paper's own numbers; `paper_note` says where these differ in more than the seeds.
+    quantity in the paper's own numbers; `note` and `paper_note` say more of ours and theirs.
     `adjusted_p` is Holm's, over all tests of a report.
     """
 
@@ -50,6 +49,7 @@ class ClaimTest:
     paper_value: float | None = None
     paper_bound: float = 0.0
     adjusted_p: float | None = None
+    note: str = ""
     paper_note: str = ""
 
     @property

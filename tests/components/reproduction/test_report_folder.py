@@ -142,3 +142,13 @@ def test_two_datasets_of_a_figure_have_a_picture_each(tmp_path: Path) -> None:
 
 def test_no_cell_at_all_still_gives_a_page(tmp_path: Path) -> None:
     assert set(written(Reproduction(), tmp_path)) == {"report.html"}
+
+
+def test_a_loss_of_zero_is_a_result(tmp_path: Path) -> None:
+    perfect = tuple(replace(c, exp=0.0, greedy=0.0) for c in cells("naive-reg", 1.0, tau=1.0))
+    files = written(
+        Reproduction(table2=tuple(replace(c, tau=None) for c in perfect), figure2=perfect), tmp_path
+    )
+    assert b"yeast,naive-reg,tuned,5,0.0000,0.0000,0.0000,0.0000,3.551" in files["table2.csv"]
+    assert b"yeast,1,naive-reg,tuned,0,,,,0.0000,0.2518" in files["figure2.csv"]
+    assert "failed.csv" not in files
