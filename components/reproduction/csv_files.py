@@ -124,7 +124,7 @@ def choices_csv(rows: Sequence[ChoiceRow]) -> str:
                 fixed(row.difference.mean, 4),
                 fixed(row.difference.low, 4),
                 fixed(row.difference.high, 4),
-                fixed(row.p, 4),
+                "" if row.p is None else f"{row.p:.3g}",
             )
             for row in rows
         ),

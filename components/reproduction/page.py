@@ -15,7 +15,13 @@ from multilogger.components.reproduction.csv_files import sweep_position
 from multilogger.components.reproduction.inline_svg import inline_svg
 from multilogger.components.reproduction.interval_strip import interval_strips
 from multilogger.components.reproduction.method_names import MethodGroup, method_group, method_title
-from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_dataset, paper_table2
+from multilogger.components.reproduction.paper_figures import (
+    FIGURE_DATASET,
+    SAME_ROWS,
+    discrepancies,
+    paper_dataset,
+    paper_table2,
+)
 from multilogger.components.reproduction.plots import Picture
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.sweeps import SweepRow
@@ -66,6 +72,11 @@ class FigureSection:
     figure: str
     picture: Picture
     rows: tuple[SweepRow, ...]
+
+    @property
+    def presets(self) -> bool:
+        """Whether presets must be told apart."""
+        return len({row.preset for row in self.rows if row.x is not None}) > 1
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,12 @@ def render_page(contents: Contents) -> str:
         cells=cell_count(contents.reproduction),
         table2=table2_sections(contents),
         figures=figure_sections(contents),
+        discrepancies=[
+            discrepancy
+            for figure, rows in contents.sweeps.items()
+            if any(row.dataset == FIGURE_DATASET for row in rows)
+            for discrepancy in discrepancies(figure)
+        ],
         choices=choice_sections(contents.choices),
     )
 
@@ -165,7 +182,7 @@ def figure_sections(contents: Contents) -> list[FigureSection]:
 
 
 def by_picture(figure: str, rows: Sequence[SweepRow]) -> dict[str, tuple[SweepRow, ...]]:
-    """A figure's rows by the name of their picture: the figure's own if it has one dataset, as in the paper."""
+    """A figure's rows by the name of their picture: the figure's own if there is one dataset only."""
     datasets = list(dict.fromkeys(row.dataset for row in rows))
     return {
         figure if len(datasets) == 1 else picture_name(figure, dataset): tuple(

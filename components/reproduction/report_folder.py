@@ -5,7 +5,7 @@ from pathlib import Path
 
 from multilogger.components.reproduction.cells import failed_cells
 from multilogger.components.reproduction.choices import choice_rows
-from multilogger.components.reproduction.claims import tested_claims
+from multilogger.components.reproduction.claims import judged_claims
 from multilogger.components.reproduction.csv_files import (
     choices_csv,
     failed_csv,
@@ -64,7 +64,7 @@ def _contents(
             pictures[name] = sweep_picture(name, figure, list(own))
     return Contents(
         reproduction=reproduction,
-        claims=tested_claims(reproduction),
+        claims=judged_claims(reproduction),
         table1=table1_rows(reproduction),
         table2=table2,
         sweeps=sweeps,
