@@ -12,7 +12,7 @@ from multilogger.tasks.evaluate import Evaluation
 
 
 class Cell(BaseModel):
-    """What to run, and where in a table or sweep it stands; see `CellResult` for the last three."""
+    """What to run, and where in a table or sweep it stands; see `CellResult` for the last four."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     dataset: str
@@ -23,6 +23,7 @@ class Cell(BaseModel):
     settings: dict[str, Any] = {}
     replay_count: int | None = None
     tau: float | None = None
+    loggers: int | None = None
     choice: str = ""
 
     @property
@@ -30,6 +31,8 @@ class Cell(BaseModel):
         """Where in a sweep the cell stands, for people."""
         if self.replay_count is not None:
             return f"{self.replay_count} replays of logger 1"
+        if self.loggers is not None:
+            return f"{self.loggers} loggers"
         return f"tau {self.tau:g}" if self.tau is not None else self.choice
 
     @property

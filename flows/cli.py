@@ -175,7 +175,8 @@ def learn(
 def reproduce(
     context: typer.Context,
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices or all.")
+        str,
+        typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers or all."),
     ] = "table2",
     datasets: Annotated[
         list[str] | None,

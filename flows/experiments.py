@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.flows.cells import Cell
@@ -18,6 +20,11 @@ TEMPERATURES = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 
 # The paper's Table 2 and its figures have different loggers on Yeast: those of C = 0.03 and of C = 0.1.
 TABLE2_LOGGERS: dict[str, dict[str, Any]] = {"yeast": {"train-loggers.C": 0.03}}
+
+# The same eight passes through train in all, by ever more loggers between the paper's two.
+LOGGER_COUNTS = (2, 4, 8)
+ALL_PASSES = 8
+LOGGER_STUDY_METHODS = ("naive", "weighted", "balanced", "additive", "dr")
 
 # What the paper leaves open, one change from our defaults at a time, for the method below.
 CHOICES_METHOD = "weighted"
@@ -131,6 +138,22 @@ def choices(scope: Scope) -> list[Cell]:
     return cells
 
 
+def loggers(scope: Scope) -> list[Cell]:
+    """Beyond the paper: J = 2, 4, 8 loggers, alphas evenly spaced in their logarithm, as many rows in all."""
+    cells: list[Cell] = []
+    for dataset in scope.datasets or FIGURE_DATASETS:
+        for method in scope.methods or LOGGER_STUDY_METHODS:
+            for count in LOGGER_COUNTS:
+                alphas = [round(float(alpha), 4) for alpha in np.geomspace(0.05, 2.0, count)]
+                settings = {
+                    **TABLE2_LOGGERS.get(dataset, {}),
+                    "train-loggers.alphas": alphas,
+                    "replay.passes": ALL_PASSES // count,
+                }
+                cells += scope.cells(dataset, method, settings, loggers=count)
+    return cells
+
+
 def _temperature_sweep(scope: Scope, method: str) -> list[Cell]:
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
@@ -147,6 +170,7 @@ EXPERIMENTS: dict[str, Callable[[Scope], list[Cell]]] = {
     "figure2": figure2,
     "figure3": figure3,
     "choices": choices,
+    "loggers": loggers,
 }
 TARGETS = (*EXPERIMENTS, "all")
 

@@ -1,6 +1,7 @@
 """What a finished reproduction shows, as tables of text: one a part that was run."""
 
 from multilogger.components.reproduction.choices import choice_rows
+from multilogger.components.reproduction.logger_study import logger_study_rows
 from multilogger.components.reproduction.page_numbers import (
     half_width,
     interval,
@@ -21,6 +22,7 @@ def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     for figure in FIGURES:
         tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
     tables["Where the paper is silent: EXP, and its difference to our choice"] = _choices(reproduction)
+    tables["More loggers: EXP with as many rows in all"] = _loggers(reproduction)
     return {title: rows for title, rows in tables.items() if rows}
 
 
@@ -66,4 +68,18 @@ def _choices(reproduction: Reproduction) -> Rows:
             "seeds": str(row.exp.count),
         }
         for row in choice_rows(reproduction)
+    ]
+
+
+def _loggers(reproduction: Reproduction) -> Rows:
+    return [
+        {
+            "dataset": row.dataset,
+            "method": row.method,
+            "loggers": str(row.loggers),
+            "EXP": loss(row.exp.mean),
+            "95 %": half_width(row.exp),
+            "seeds": str(row.exp.count),
+        }
+        for row in logger_study_rows(reproduction)
     ]

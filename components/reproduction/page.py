@@ -14,6 +14,7 @@ from multilogger.components.reproduction.claims import summary
 from multilogger.components.reproduction.csv_files import sweep_position
 from multilogger.components.reproduction.inline_svg import inline_svg
 from multilogger.components.reproduction.interval_strip import interval_strips
+from multilogger.components.reproduction.logger_study import LoggerStudyRow
 from multilogger.components.reproduction.method_names import MethodGroup, method_group, method_title
 from multilogger.components.reproduction.paper_figures import (
     FIGURE_DATASET,
@@ -46,6 +47,7 @@ class Contents:
     table2: Sequence[Table2Row]
     sweeps: Mapping[str, Sequence[SweepRow]]
     choices: Sequence[ChoiceRow]
+    loggers: Sequence[LoggerStudyRow]
     pictures: Mapping[str, Picture]
     mlflow_url: str
     commands: Sequence[str]
@@ -88,6 +90,15 @@ class ChoiceSection:
     preset: str
     default: ChoiceRow | None
     rows: tuple[ChoiceRow, ...]
+
+
+@dataclass(frozen=True)
+class LoggerSection:
+    """EXP of each (method, preset) on a dataset by the number of loggers."""
+
+    dataset: str
+    counts: tuple[int, ...]
+    lines: Mapping[tuple[str, str], Mapping[int, LoggerStudyRow]]
 
 
 def render_page(contents: Contents) -> str:
@@ -139,6 +150,7 @@ def render_page(contents: Contents) -> str:
             for discrepancy in discrepancies(figure)
         ],
         choices=choice_sections(contents.choices),
+        loggers=logger_sections(contents.loggers),
     )
 
 
@@ -203,6 +215,20 @@ def choice_sections(rows: Sequence[ChoiceRow]) -> list[ChoiceSection]:
         own = [row for row in rows if (row.dataset, row.method, row.preset) == key]
         default = next((row for row in own if row.choice == DEFAULT), None)
         sections.append(ChoiceSection(*key, default, tuple(row for row in own if row.choice != DEFAULT)))
+    return sections
+
+
+def logger_sections(rows: Sequence[LoggerStudyRow]) -> list[LoggerSection]:
+    sections = []
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        own = [row for row in rows if row.dataset == dataset]
+        lines = {
+            (row.method, row.preset): {
+                r.loggers: r for r in own if (r.method, r.preset) == (row.method, row.preset)
+            }
+            for row in own
+        }
+        sections.append(LoggerSection(dataset, tuple(sorted({row.loggers for row in own})), lines))
     return sections
 
 

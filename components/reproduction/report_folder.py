@@ -9,10 +9,12 @@ from multilogger.components.reproduction.claims import judged_claims
 from multilogger.components.reproduction.csv_files import (
     choices_csv,
     failed_csv,
+    loggers_csv,
     sweep_csv,
     table1_csv,
     table2_csv,
 )
+from multilogger.components.reproduction.logger_study import logger_study_rows
 from multilogger.components.reproduction.page import Contents, by_picture, picture_name, render_page
 from multilogger.components.reproduction.plots import Picture
 from multilogger.components.reproduction.results import Reproduction
@@ -69,6 +71,7 @@ def _contents(
         table2=table2,
         sweeps=sweeps,
         choices=choice_rows(reproduction),
+        loggers=logger_study_rows(reproduction),
         pictures=pictures,
         mlflow_url=mlflow_url,
         commands=commands,
@@ -84,6 +87,8 @@ def _csv_files(contents: Contents) -> dict[str, str]:
         files = {"table1.csv": table1_csv(contents.table1), **files}
     if contents.choices:
         files["choices.csv"] = choices_csv(contents.choices)
+    if contents.loggers:
+        files["loggers.csv"] = loggers_csv(contents.loggers)
     if failed_cells(contents.reproduction):
         files[FAILED] = failed_csv(contents.reproduction)
     return files

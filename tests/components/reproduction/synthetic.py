@@ -19,6 +19,7 @@ def cells(
     wobble: float = 1.0,
     replay_count: int | None = None,
     tau: float | None = None,
+    loggers: int | None = None,
     choice: str = "",
 ) -> list[CellResult]:
     """One cell a seed; `wobble` times an unshared part that keeps differences from being constant."""
@@ -34,6 +35,7 @@ def cells(
             page=f"#/experiments/7/runs/{method}-{seed}",
             replay_count=replay_count,
             tau=tau,
+            loggers=loggers,
             choice=choice,
         )
         for seed in range(seeds)
@@ -78,4 +80,5 @@ def everything() -> Reproduction:
             for choice, exp in (("default", 3.3), ("loss_shift=none", 5.5), ("odd<b>=7", 3.3))
             for c in cells("weighted-reg", exp, choice=choice)
         ),
+        loggers=tuple(c for count in (2, 4) for c in cells("weighted", 3.3, loggers=count)),
     )

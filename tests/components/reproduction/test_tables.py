@@ -9,10 +9,12 @@ from multilogger.components.reproduction.choices import choice_rows, choice_sent
 from multilogger.components.reproduction.csv_files import (
     choices_csv,
     fixed,
+    loggers_csv,
     sweep_csv,
     table1_csv,
     table2_csv,
 )
+from multilogger.components.reproduction.logger_study import logger_study_rows
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.sweeps import sweep_rows
 from multilogger.components.reproduction.table1 import table1_rows
@@ -114,3 +116,14 @@ def test_table1_beside_the_paper() -> None:
 def test_no_negative_zero() -> None:
     assert fixed(-0.00001, 3) == "0.000"
     assert fixed(-0.001, 3) == "-0.001"
+
+
+def test_logger_study_counts_loggers_and_not_failures() -> None:
+    cells = [
+        CellResult("yeast", "weighted", "tuned", seed, exp, exp, loggers=count, error="" if exp else "no")
+        for count, exps in ((8, (3.0, 3.2)), (2, (3.4, None)))
+        for seed, exp in enumerate(exps)
+    ]
+    rows = logger_study_rows(Reproduction(loggers=tuple(cells)))
+    assert [(row.loggers, row.exp.count, row.exp.mean) for row in rows] == [(2, 1, 3.4), (8, 2, 3.1)]
+    assert loggers_csv(rows).splitlines()[1] == "yeast,weighted,tuned,2,1,3.4000,,"
