@@ -63,7 +63,8 @@ def tags(page: bytes) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def test_every_part_is_there(files: dict[str, bytes]) -> None:
-    tables = {"table1.csv", "table2.csv", "figure1.csv", "figure2.csv", "figure3.csv", "choices.csv"}
+    names = ("table1", "table2", "figure1", "figure2", "figure3", "choices", "loggers")
+    tables = {f"{name}.csv" for name in names}
     pictures = {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
     assert set(files) == tables | pictures | {"report.html"}
 
