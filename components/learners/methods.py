@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.additive import AdditiveLearner
 from multilogger.components.learners.direct import DirectLearner
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.full_information import FullInformationLearner
@@ -26,6 +27,10 @@ def _constrained(objective: Objective) -> Build:
     return lambda log, settings, seed: DirectLearner(log, objective, True, settings, seed)
 
 
+def _additive(soft: bool) -> Build:
+    return lambda log, settings, seed: AdditiveLearner(log, soft, settings, seed)
+
+
 METHODS: dict[str, Build] = {
     "naive": _direct(NAIVE),
     "weighted": _direct(WEIGHTED),
@@ -34,6 +39,8 @@ METHODS: dict[str, Build] = {
     "weighted-reg": _constrained(WEIGHTED),
     "balanced-reg": _constrained(BALANCED),
     "wcrm": WCRMLearner,
+    "additive": _additive(soft=False),
+    "additive-soft": _additive(soft=True),
     "full-information": FullInformationLearner,
 }
 

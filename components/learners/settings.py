@@ -79,6 +79,12 @@ class LearnerSettings:
     wcrm_l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     wcrm_rounds: int = 5
     wcrm_iterations: int = 20
+    # the additive loss model of additive and dr: networks, each blind to one fold of the contexts; contexts a
+    # step; the least variance that a row's loss is taken to have; what additive-soft multiplies its logits by
+    folds: int = 5
+    context_batch: int = 128
+    working_noise: float = 0.02
+    sharpness: float = 1.0
     # model selection: the mean weight S that the better-supported logger must have on the validation split
     least_mean_weight: float = 0.5
     most_mean_weight: float = 2.0
@@ -107,7 +113,16 @@ class LearnerSettings:
 
 
 def _check_positive(settings: LearnerSettings) -> None:
-    for name in ("clip", "risk_rate", "regulariser_rate", "discriminator_rate", "tau", "kappa"):
+    for name in (
+        "clip",
+        "risk_rate",
+        "regulariser_rate",
+        "discriminator_rate",
+        "tau",
+        "kappa",
+        "working_noise",
+        "sharpness",
+    ):
         value = getattr(settings, name)
         if not value > 0:
             raise BadInput(f"{name} must be above 0, got {value}")
@@ -119,6 +134,7 @@ def _check_positive(settings: LearnerSettings) -> None:
         "minimum_steps",
         "wcrm_rounds",
         "wcrm_iterations",
+        "context_batch",
     ):
         count = getattr(settings, name)
         if count < 1:
@@ -130,6 +146,8 @@ def _check_positive(settings: LearnerSettings) -> None:
 
 
 def _check_ranges(settings: LearnerSettings) -> None:
+    if settings.folds < 2:
+        raise BadInput(f"folds must be at least 2, got {settings.folds}; none would be left to judge")
     for name in ("lambda_floor", "moving_average"):
         value = getattr(settings, name)
         if not 0 <= value < 1:
