@@ -87,7 +87,7 @@ class AdditiveModel:
 
     def _descend(self, member: PolicyNetwork, optimiser: torch.optim.Optimizer, groups: Tensor) -> None:
         member.train()
-        p = torch.sigmoid(member(self.x[self.rows.context[groups]]))
+        p = torch.sigmoid(member(self._thinned(self.x[self.rows.context[groups]])))
         signs, present = self.signs[groups], self.rows.present[groups]
         residual = self.target[groups] - torch.einsum("gkq,gq->gk", signs, p)
         with torch.no_grad():
@@ -98,6 +98,14 @@ class AdditiveModel:
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
+
+    def _thinned(self, x: Tensor) -> Tensor:
+        """Contexts with some of their inputs left out at random, and the others scaled up for them."""
+        share = self.settings.input_dropout
+        if share == 0:
+            return x
+        kept = torch.rand(x.shape, generator=self.generator) >= share
+        return x * kept / (1.0 - share)
 
     def _excess_noise(self) -> Tensor:
         """What the residuals of each logger scatter beyond sum_l p_l (1 - p_l): (J,), floored."""

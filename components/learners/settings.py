@@ -80,9 +80,11 @@ class LearnerSettings:
     wcrm_rounds: int = 5
     wcrm_iterations: int = 20
     # the additive loss model of additive and dr: networks, each blind to one fold of the contexts; contexts a
-    # step; the least variance that a row's loss is taken to have; what additive-soft multiplies its logits by
+    # step; the share of inputs left out of each; the least variance that a row's loss is taken to have; what
+    # additive-soft multiplies its logits by
     folds: int = 5
     context_batch: int = 128
+    input_dropout: float = 0.0
     working_noise: float = 0.02
     sharpness: float = 1.0
     # model selection: the mean weight S that the better-supported logger must have on the validation split
@@ -148,7 +150,7 @@ def _check_positive(settings: LearnerSettings) -> None:
 def _check_ranges(settings: LearnerSettings) -> None:
     if settings.folds < 2:
         raise BadInput(f"folds must be at least 2, got {settings.folds}; none would be left to judge")
-    for name in ("lambda_floor", "moving_average"):
+    for name in ("lambda_floor", "moving_average", "input_dropout"):
         value = getattr(settings, name)
         if not 0 <= value < 1:
             raise BadInput(f"{name} must be at least 0 and below 1, got {value}")
