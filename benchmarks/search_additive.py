@@ -4,8 +4,8 @@
     python benchmarks/search_additive.py <mirror> tmc500 --seeds 100 --only hidden weight_decay --mlflow
 
 The log is split by context, its seeds are not those of the reported measurements, and the score is made of
-logged losses alone: no label and no test data is read. Under a logger that is nearly uniform the squared error
-of the additive model is the Brier score of its probabilities, which is why it chooses well.
+logged losses alone: no label and no test data is read. Under a nearly uniform logger the squared error of the
+additive model is the Brier score of its probabilities, which is why it chooses well.
 """
 
 import argparse

@@ -82,6 +82,18 @@ class LearnedPolicy:
         ]
         return np.concatenate(blocks) if blocks else np.empty((0, self.labels))
 
+    def mean_probabilities(self, x: Features) -> Matrix:
+        """The members' mean p(x) of an ensemble before it is sharpened, contexts (n, d): (n, q)."""
+        if not isinstance(self.network, EnsembleNetwork):
+            raise BadInput(f"a policy of {self.method!r} is one network; only an ensemble has a mean")
+        self.network.eval()
+        with torch.no_grad():
+            blocks = [
+                self.network.probabilities(self.standardisation(x[start : start + BLOCK_ROWS])).double()
+                for start in range(0, x.shape[0], BLOCK_ROWS)
+            ]
+        return torch.cat(blocks).numpy()
+
     def save(self, folder: Path) -> None:
         """Write `policy.safetensors` and `policy.json` into a folder that exists."""
         from safetensors.torch import save_file

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from multilogger.components.errors import BadInput
+from multilogger.components.losses import find_loss
 from multilogger.components.network_size import NetworkSize
 
 
@@ -87,6 +88,8 @@ class LearnerSettings:
     input_dropout: float = 0.0
     working_noise: float = 0.02
     sharpness: float = 1.0
+    # the dataset's loss, which full-information minimises; the others know it from the logged losses alone
+    loss: str = "hamming"
     # model selection: the mean weight S that the better-supported logger must have on the validation split
     least_mean_weight: float = 0.5
     most_mean_weight: float = 2.0
@@ -148,6 +151,7 @@ def _check_positive(settings: LearnerSettings) -> None:
 
 
 def _check_ranges(settings: LearnerSettings) -> None:
+    find_loss(settings.loss)
     if settings.folds < 2:
         raise BadInput(f"folds must be at least 2, got {settings.folds}; none would be left to judge")
     for name in ("lambda_floor", "moving_average", "input_dropout"):
