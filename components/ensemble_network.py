@@ -23,7 +23,12 @@ class EnsembleNetwork(PolicyNetwork):
     def __init__(self, members: Sequence[PolicyNetwork], sharpness: float = 1.0) -> None:
         nn.Module.__init__(self)  # the members have the layers
         self.members = nn.ModuleList(members)
+        self.sharpness: Tensor
         self.register_buffer("sharpness", torch.tensor(float(sharpness)))
+
+    def sharpen(self, sharpness: float) -> None:
+        """Act with another sharpness from now on."""
+        self.sharpness.fill_(sharpness)
 
     def forward(self, x: Tensor) -> Tensor:
         p = self.probabilities(x)

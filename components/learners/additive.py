@@ -1,7 +1,7 @@
 """`additive`, the direct method: fit the additive loss model, then take the labels that it finds most likely.
 
-No label is ever seen; the model is fitted to the logged losses alone. `additive-soft` draws each label with
-the model's probability instead, which suits a policy that is to be logged and learned from again.
+No label is ever seen; the model is fitted to the logged losses alone. `additive-soft` draws its labels, as
+sharply as the validation rows can vouch for, which suits a policy whose log is to be learned from again.
 """
 
 import dataclasses
@@ -11,7 +11,8 @@ import torch
 
 from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_robust
 from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork
-from multilogger.components.importance import WeightRule
+from multilogger.components.estimators import balanced_risk
+from multilogger.components.importance import SELF_NORMALISED, WeightRule
 from multilogger.components.learners.additive_model import (
     AdditiveModel,
     additive_loss,
@@ -24,7 +25,10 @@ from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State
 from multilogger.components.learners.training_log import LogPart, TrainingLog
 from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, marginals
+
+SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
 
 
 class AdditiveLearner:
@@ -35,7 +39,7 @@ class AdditiveLearner:
     """
 
     def __init__(self, log: TrainingLog, soft: bool, settings: LearnerSettings, seed: int) -> None:
-        self.settings = settings
+        self.settings, self.soft = settings, soft
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = (
             Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
@@ -43,7 +47,8 @@ class AdditiveLearner:
         self.x = self.standardisation(log.x)
         self.measure = Measure(log, BALANCED, settings)
         self.model = AdditiveModel(self.x, self.measure.train, log.labels, settings, self.generator)
-        self.network = EnsembleNetwork(self.model.members, settings.sharpness if soft else GREEDY)
+        self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
+        self.network: PolicyNetwork = self.ensemble
 
     @property
     def size(self) -> NetworkSize:
@@ -65,6 +70,8 @@ class AdditiveLearner:
 
         `train_risk` is the model's own estimate, `validation_risk` its doubly robust correction.
         """
+        if self.soft:
+            self._soften()
         logits, p = network_logits(self.network, self.x), self.model.out_of_fold()
         counts = self.measure.train.counts
         rule = WeightRule(self.settings.clip)
@@ -77,6 +84,18 @@ class AdditiveLearner:
             validation_score=squared_error(p, self.measure.train, self.measure.validation),
             eligible=True,
         )
+
+    def _soften(self) -> None:
+        """The sharpness of the least risk plus `pessimism` standard errors by importance sampling.
+
+        The sharper a policy, the fewer rows speak of it, and the larger the error.
+        """
+        scores = {}
+        for sharpness in SHARPNESSES:
+            self.ensemble.sharpen(sharpness)
+            batch = self.measure.validation.under(network_logits(self.network, self.x))
+            scores[sharpness] = self.measure.score(balanced_risk(batch, SELF_NORMALISED))
+        self.ensemble.sharpen(min(scores, key=scores.__getitem__))
 
     def state(self) -> State:
         return self.model.state().under("model") | State({"generator": self.generator.get_state()})

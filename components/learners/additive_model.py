@@ -121,18 +121,18 @@ class AdditiveModel:
         table = np.empty((len(self.x), self.signs.shape[2]))
         for k in range(len(self.members)):
             left_out = self.fold == k
-            table[left_out.numpy()] = self._member(k, self.x[left_out])
+            if left_out.any():
+                table[left_out.numpy()] = self._chances(k, self.x[left_out]).double().numpy()
         return table
 
-    def mean(self) -> Matrix:
-        """p(x) of every context, the average of all members: (m, q)."""
-        return np.mean([self._member(k, self.x) for k in range(len(self.members))], axis=0)
+    def member(self, k: int) -> Tensor:
+        """p_k(x) of every context, seen or not: (m, q)."""
+        return self._chances(k, self.x)
 
-    def _member(self, k: int, x: Tensor) -> Matrix:
+    def _chances(self, k: int, x: Tensor) -> Tensor:
         member = self.members[k].eval()
         with torch.no_grad():
-            blocks = [torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)]
-        return torch.cat(blocks).double().numpy()
+            return torch.cat([torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
 
     def state(self) -> State:
         state = State({"noise": self.noise.clone()}, {"epoch": self.epoch})

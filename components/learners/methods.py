@@ -7,6 +7,7 @@ from pathlib import Path
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.additive import AdditiveLearner
 from multilogger.components.learners.direct import DirectLearner
+from multilogger.components.learners.dr import DoublyRobustLearner
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
@@ -41,6 +42,7 @@ METHODS: dict[str, Build] = {
     "wcrm": WCRMLearner,
     "additive": _additive(soft=False),
     "additive-soft": _additive(soft=True),
+    "dr": DoublyRobustLearner,
     "full-information": FullInformationLearner,
 }
 

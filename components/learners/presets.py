@@ -107,12 +107,20 @@ ADDITIVE_DATASETS: dict[str, LearnerSettings] = {
 ADDITIVE_METHODS = ("additive", "additive-soft")
 
 
+def _doubly_robust(dataset: str) -> LearnerSettings:
+    """The additive model of the dataset, then a policy that starts sharp, near the greedy one."""
+    model = ADDITIVE_DATASETS.get(dataset, ADDITIVE)
+    return replace(model, model_epochs=model.epochs, epochs=20, patience=10)
+
+
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:
     """The settings of a preset for a dataset (any name: unknown ones take the defaults) and a method."""
     if name not in PRESETS:
         raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
     if method in ADDITIVE_METHODS:  # not of the paper, so of one preset only
         return ADDITIVE_DATASETS.get(dataset, ADDITIVE)
+    if method == "dr":
+        return _doubly_robust(dataset)
     if name == "paper":
         settings = PAPER_METHODS.get(method.removesuffix("-reg"), PAPER)
         return replace(settings, batch_size=4096) if dataset.startswith("tmc") else settings

@@ -39,6 +39,13 @@ class DivergenceKind(StrEnum):
     EXACT = "exact"
 
 
+class Regression(StrEnum):
+    """The loss model of dr: one that adds up over labels, or that with a free-form correction."""
+
+    ADDITIVE = "additive"
+    FREE = "free"
+
+
 @dataclass(frozen=True)
 class LearnerSettings:
     """Settings of all methods; a method reads those that concern it.
@@ -82,12 +89,19 @@ class LearnerSettings:
     wcrm_iterations: int = 20
     # the additive loss model of additive and dr: networks, each blind to one fold of the contexts; contexts a
     # step; the share of inputs left out of each; the least variance that a row's loss is taken to have; what
-    # additive-soft multiplies its logits by
+    # dr multiplies the additive model's logits by at its start
     folds: int = 5
     context_batch: int = 128
     input_dropout: float = 0.0
     working_noise: float = 0.02
-    sharpness: float = 1.0
+    sharpness: float = 8.0
+    # dr: its loss model, the epochs of that and the nodes of a free-form correction; whether rows are weighed
+    # by h/h_j and lambda*, or balanced; the rate of the policy, which starts from the additive one
+    regression: Regression = Regression.ADDITIVE
+    model_epochs: int = 50
+    correction_hidden: int = 64
+    dr_weighted: bool = False
+    policy_rate: float = 3e-4
     # the dataset's loss, which full-information minimises; the others know it from the logged losses alone
     loss: str = "hamming"
     # model selection: the mean weight S that the better-supported logger must have on the validation split
@@ -127,6 +141,7 @@ def _check_positive(settings: LearnerSettings) -> None:
         "kappa",
         "working_noise",
         "sharpness",
+        "policy_rate",
     ):
         value = getattr(settings, name)
         if not value > 0:
@@ -140,6 +155,8 @@ def _check_positive(settings: LearnerSettings) -> None:
         "wcrm_rounds",
         "wcrm_iterations",
         "context_batch",
+        "model_epochs",
+        "correction_hidden",
     ):
         count = getattr(settings, name)
         if count < 1:
