@@ -28,6 +28,7 @@ EXPERIMENT_PREFIX = "multilogger/"
 FLOW_LOCK = "flow-"
 LOCK_TAG = "multilogger.lock"
 DIGEST_TAG = "digest"
+TEMPLATE_TAG = "multilogger.template_run_id"
 STORE_TAG = "multilogger.store"
 EXPERIMENT_TAGS: dict[str, Any] = {
     "mlflow.experimentKind": "custom_model_development"
@@ -53,6 +54,11 @@ class Tracker:
                 f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
                 "start that server, or move a damaged database file away: results stay cached without it"
             ) from error
+
+    @property
+    def uri(self) -> str:
+        """Where the runs are."""
+        return self._store.tracking_uri
 
     def experiment(self, dataset: str) -> str:
         """The id of the dataset's experiment, made at the first call."""
@@ -154,6 +160,20 @@ class Tracker:
     def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
         """Set tags in one call."""
         self._client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+
+    def run(self, run_id: str) -> Run:
+        """A run, deleted ones too; MLflow's exception if there is none."""
+        return self._client.get_run(run_id)
+
+    def metrics(self, run_id: str) -> dict[str, float]:
+        """The last value of every metric; empty if the run is gone."""
+        try:
+            return dict(self._client.get_run(run_id).data.metrics)
+        except MlflowException:
+            return {}
+
+    def rename(self, run_id: str, name: str) -> None:
+        self._client.update_run(run_id, name=name)
 
     def finish(self, run_id: str) -> None:
         self._client.set_terminated(run_id, "FINISHED")
