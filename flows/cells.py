@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipeline import LEARN, learn_steps
 from multilogger.flows.settings import PipelineSettings, pipeline_settings
+from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation
 
@@ -55,7 +56,7 @@ class Cell(BaseModel):
         return CellResult(
             exp=evaluation.exp,
             greedy=evaluation.greedy,
-            validation_risk=evaluation.estimates["balanced-sn"]["value"],
+            validation_risk=evaluation.estimates[VALIDATION_ESTIMATOR]["value"],
             page=page,
             **self._place(),
         )

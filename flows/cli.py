@@ -236,8 +236,11 @@ def stage(
     labels: Labels = None,
     assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Compute it again even if it is cached.")] = False,
+    run: Annotated[
+        str | None, typer.Option("--run", help="A finished MLflow run: its pipeline, but for --set.")
+    ] = None,
 ) -> None:
-    """Run one stage alone, from inputs that are in the cache."""
+    """Run one stage alone, from inputs that are in the cache or in MLflow."""
     with one_line_errors(context.obj):
         from multilogger.components.errors import BadInput
         from multilogger.flows.pipeline import LEARN, PREPARE
@@ -247,6 +250,14 @@ def stage(
 
         if name not in STAGES:
             raise BadInput(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
+        if run is not None:
+            from multilogger.flows.rerun_report import rerun_and_report
+
+            new_run = rerun_and_report(context, name, run, assignments or [], refresh)
+            where_to_look(new_run)
+            if name == "learn":
+                typer.echo(f"Evaluate it {_as_typed()} stage evaluate --run {new_run}")
+            return
         settings = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
         if name not in PREPARE:
             settings = {"learn.method": method, "learn.preset": preset} | settings
