@@ -224,6 +224,19 @@ def ui(
         serve_mlflow(port)
 
 
+@app.command()
+def up(
+    context: typer.Context,
+    prefect_port: Annotated[int, typer.Option(min=1, max=65535, help="Prefect's port on 127.0.0.1.")] = 4200,
+    mlflow_port: Annotated[int, typer.Option(min=1, max=65535, help="MLflow's port on 127.0.0.1.")] = 5000,
+) -> None:
+    """Start a Prefect server and MLflow's pages on this store; later commands use them. Ctrl-C stops both."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.up import serve_both
+
+        serve_both(prefect_port, mlflow_port)
+
+
 def own_files(
     train: Path | None, test: Path | None, features: int | None, labels: int | None
 ) -> dict[str, Any]:
@@ -238,11 +251,13 @@ def own_files(
 
 def where_to_look(run_id: str) -> None:
     """The last lines of a command: the MLflow run, and how to see it."""
+    from multilogger.flows.running_servers import running_servers
     from multilogger.tasks.engine.store import Store
 
+    up = running_servers(Store.current())
     typer.echo(f"Store       {_from_here(Store.current().root)}")
     typer.echo(f"MLflow run  {run_id}")
-    typer.echo(f"Look at it  {_as_typed()} ui")
+    typer.echo(f"Look at it  {up.mlflow if up and up.mlflow else f'{_as_typed()} ui'}")
 
 
 def _as_typed() -> str:

@@ -1,0 +1,140 @@
+"""Processes that a command starts and must not leave behind: servers, and the runner of schedules.
+
+Each has a process group of its own, so that its children end with it, and a lock that its parent holds.
+A parent that was killed by SIGKILL drops the lock and the process lives on: the next start stops it.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from multilogger.components.errors import BadInput
+from multilogger.flows.foreground import deferring_endings
+from multilogger.tasks.engine.locks import FileLock, probing
+from multilogger.tasks.engine.store import Store
+
+GRACE_SECONDS = 10.0
+POLL_SECONDS = 0.05
+
+# What `ps` shows of each kind, to tell it from another program that was given the same number.
+PROGRAMS = {
+    "ephemeral": "prefect.server.api.server:create_app",
+    "prefect": "prefect server start",
+    "mlflow": "mlflow server",
+    "serve": "multilogger.flows.deployment_runner",
+}
+
+
+class ChildProcess:
+    """A command in a process group of its own, ended when the block ends."""
+
+    def __init__(
+        self,
+        store: Store,
+        kind: str,
+        command: Sequence[str],
+        log: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.log = log
+        with deferring_endings(), log.open("w") if log else contextlib.nullcontext() as output:
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT if log else None,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._lock_path = lock_path(store, kind, self.process.pid)
+            self._lock = FileLock(self._lock_path)
+            self._lock.acquire()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def check_alive(self) -> None:
+        """Say that it ended, and where it says why."""
+        if self.process.poll() is not None:
+            where = f"; {self.log} says why" if self.log else ""
+            raise BadInput(f"{self.kind} stopped with exit code {self.process.returncode}{where}")
+
+    def end(self) -> None:
+        """Stop the process and everything that it started."""
+        with deferring_endings():
+            end_group(self.process)
+            self._lock_path.unlink(missing_ok=True)
+            self._lock.release()
+
+
+def lock_path(store: Store, kind: str, pid: int) -> Path:
+    """The file whose lock the parent of a process holds."""
+    return store.locks / f"server-{kind}-{pid}"
+
+
+def end_group(leader: subprocess.Popen[bytes]) -> None:
+    """SIGTERM to a child's group, SIGKILL to what is left of it after a grace."""
+    _signal_group(leader.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        leader.wait(GRACE_SECONDS)
+    _signal_group(leader.pid, signal.SIGKILL)
+    leader.wait()
+
+
+def stop_orphans(store: Store) -> None:
+    """Stop what killed commands left running, and wait until it is gone."""
+    stopped = []
+    for lock in store.locks.glob("server-*-*"):
+        with probing(lock) as free:
+            if not free:
+                continue
+            kind, _, number = lock.name.removeprefix("server-").rpartition("-")
+            stopped += _terminate(PROGRAMS.get(kind), int(number))
+            lock.unlink(missing_ok=True)
+    deadline = time.monotonic() + GRACE_SECONDS
+    while stopped and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        stopped = [pid for pid in stopped if _alive(pid)]
+    for pid in stopped:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _terminate(program: str | None, number: int) -> list[int]:
+    """SIGTERM to a process and its group, if it is the program that it should be."""
+    shown = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,pgid=,args="], capture_output=True, text=True, check=False
+    )
+    rows = [line.split(maxsplit=2) for line in shown.stdout.splitlines()]
+    members = {int(row[0]): row[2] for row in rows if len(row) == 3 and str(number) in row[:2]}
+    if program is None or not any(program in arguments for arguments in members.values()):
+        return []
+    for pid in members:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    return list(members)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says the latter of zombies
+        os.killpg(group, number)
