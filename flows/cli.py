@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from multilogger.flows.errors import one_line_errors
+from multilogger.flows.errors import INCOMPLETE, one_line_errors
 
 app = typer.Typer(
     name="multilogger",
@@ -169,6 +169,48 @@ def learn(
         terminal.table("Test: expected and greedy Hamming loss", loss_rows(done.outcomes))
         terminal.table("Validation rows: estimated risk", estimate_rows(done.outcomes))
         where_to_look(done.run_id)
+
+
+@app.command()
+def reproduce(
+    context: typer.Context,
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices or all.")
+    ] = "table2",
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target."),
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")] = 10,
+    preset: Preset = "tuned",
+    mirror: Mirror = None,
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")] = Path(
+        "reproduction"
+    ),
+    workers: Annotated[int, typer.Option(min=1, help="Cells to run at a time, one core each.")] = 2,
+    assignments: Set = None,
+) -> None:
+    """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.experiments import Scope, plan_of
+        from multilogger.flows.session import flow_session
+        from multilogger.flows.settings import parse_assignments
+
+        settings = parse_assignments(assignments or [], "learn")
+        chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
+        plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))  # a typing error is said now
+        with flow_session(context.obj) as terminal:
+            from multilogger.flows.reproduce import reproduce as flow
+
+            done = flow(target, datasets, methods, seeds, preset, mirror, str(out), settings, workers)
+            from multilogger.flows.summary import reproduction_rows
+        terminal.table("Table 2: expected Hamming loss on test", reproduction_rows(done.reproduction))
+        where_to_look(done.run_id)
+        if done.failures:
+            raise typer.Exit(INCOMPLETE)
 
 
 @app.command()

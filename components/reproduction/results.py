@@ -52,3 +52,8 @@ class Reproduction:
     figure2: tuple[CellResult, ...] = ()
     figure3: tuple[CellResult, ...] = ()
     choices: tuple[CellResult, ...] = ()
+
+    @property
+    def cells(self) -> tuple[CellResult, ...]:
+        """All cells of all parts."""
+        return (*self.table2, *self.figure1, *self.figure2, *self.figure3, *self.choices)

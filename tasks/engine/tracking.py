@@ -142,6 +142,21 @@ class Tracker:
         self.tag(run_id, {"error": f"{type(error).__name__}: {error}"[:500]})
         self._client.set_terminated(run_id, "KILLED" if stopped else "FAILED")
 
+    def flow_runs_by_stage(self, dataset: str, stage: str) -> dict[str, str]:
+        """The newest finished flow run of a dataset for each run of a stage that it made or used."""
+        tag = f"stage.{stage}.run_id"
+        query = f"attributes.status = 'FINISHED' and tags.`{tag}` LIKE '%'"
+        found: dict[str, str] = {}
+        token = None
+        while token != "":
+            page = self._client.search_runs(
+                [self.experiment(dataset)], query, max_results=BATCH, page_token=token
+            )
+            for run in page:
+                found.setdefault(run.data.tags[tag], run.info.run_id)
+            token = page.token or ""
+        return found
+
     def bury_dead_runs(self) -> None:
         """Mark every run of this store as KILLED whose process is gone, whatever its dataset."""
         for run in self._running():
