@@ -41,8 +41,10 @@ class ChildProcess:
         command: Sequence[str],
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        ending: signal.Signals = signal.SIGTERM,
     ) -> None:
         self.kind = kind
+        self._ending = ending
         self.log = log
         with deferring_endings(), log.open("w") if log else contextlib.nullcontext() as output:
             self.process = subprocess.Popen(
@@ -74,23 +76,23 @@ class ChildProcess:
     def end(self) -> None:
         """Stop the process and everything that it started."""
         with deferring_endings():
-            end_group(self.process)
+            self._end_group()
             self._lock_path.unlink(missing_ok=True)
             self._lock.release()
+
+    def _end_group(self) -> None:
+        """The leader, which knows how to stop its children, first; then whatever is left of the group."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(self._ending)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(GRACE_SECONDS)
+        _signal_group(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 def lock_path(store: Store, kind: str, pid: int) -> Path:
     """The file whose lock the parent of a process holds."""
     return store.locks / f"server-{kind}-{pid}"
-
-
-def end_group(leader: subprocess.Popen[bytes]) -> None:
-    """SIGTERM to a child's group, SIGKILL to what is left of it after a grace."""
-    _signal_group(leader.pid, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        leader.wait(GRACE_SECONDS)
-    _signal_group(leader.pid, signal.SIGKILL)
-    leader.wait()
 
 
 def stop_orphans(store: Store) -> None:

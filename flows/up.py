@@ -26,16 +26,14 @@ from multilogger.flows.running_servers import (
     up_lock,
 )
 from multilogger.flows.terminal import Terminal
-from multilogger.tasks.engine.locks import FileLock
+from multilogger.tasks.engine.locks import FileLock, held_or
 from multilogger.tasks.engine.store import Store
-
-LOCK_SECONDS = 1.0  # other commands look at the lock for an instant
 
 
 def serve_both(prefect_port: int, mlflow_port: int) -> None:
     """Run both servers until Ctrl-C, SIGTERM or a closed terminal."""
     store = Store.current().open()
-    with until_stopped(), _only_one(store), ExitStack() as children:
+    with until_stopped(), held_or(_already(store), up_lock(store)), ExitStack() as children:
         stop_orphans(store)
         own_prefect = not _prefect_elsewhere(prefect_port)
         own_mlflow = not store.tracks_by_server
@@ -66,20 +64,11 @@ def _databases_kept(store: Store, own_prefect: bool) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _only_one(store: Store) -> Iterator[None]:
-    """Hold the lock that tells other commands that `up` is running."""
-    lock = up_lock(store)
-    if not lock.acquire(LOCK_SECONDS):
-        found = running_servers(store)
-        where = (
-            f"Prefect at {found.prefect}, MLflow at {found.mlflow}" if found else "its servers are starting"
-        )
-        raise BadInput(f"'multilogger up' runs on the store {store.root} already ({where}); stop it first")
-    try:
-        yield
-    finally:
-        lock.release()
+def _already(store: Store) -> BadInput:
+    """What to say when `up` runs on the store."""
+    found = running_servers(store)
+    where = f"Prefect at {found.prefect}, MLflow at {found.mlflow}" if found else "its servers are starting"
+    return BadInput(f"'multilogger up' runs on the store {store.root} already ({where}); stop it first")
 
 
 def _prefect_elsewhere(port: int) -> str | None:
