@@ -76,9 +76,13 @@ class ChildProcess:
     def end(self) -> None:
         """Stop the process and everything that it started."""
         with deferring_endings():
+            self.before_end()
             self._end_group()
             self._lock_path.unlink(missing_ok=True)
             self._lock.release()
+
+    def before_end(self) -> None:
+        """What a kind of process needs before its leader is told to end."""
 
     def _end_group(self) -> None:
         """The leader, which knows how to stop its children, first; then whatever is left of the group."""
@@ -97,41 +101,43 @@ def lock_path(store: Store, kind: str, pid: int) -> Path:
 
 def stop_orphans(store: Store) -> None:
     """Stop what killed commands left running, and wait until it is gone."""
-    stopped = []
+    stopped: list[int] = []
     for lock in store.locks.glob("server-*-*"):
         with probing(lock) as free:
             if not free:
                 continue
             kind, _, number = lock.name.removeprefix("server-").rpartition("-")
-            stopped += _terminate(PROGRAMS.get(kind), int(number))
+            members = group_members(int(number))
+            if kind in PROGRAMS and any(PROGRAMS[kind] in arguments for arguments in members.values()):
+                stopped += members
             lock.unlink(missing_ok=True)
-    deadline = time.monotonic() + GRACE_SECONDS
-    while stopped and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-        stopped = [pid for pid in stopped if _alive(pid)]
-    for pid in stopped:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    terminate(stopped, GRACE_SECONDS)
 
 
-def _terminate(program: str | None, number: int) -> list[int]:
-    """SIGTERM to a process and its group, if it is the program that it should be."""
+def group_members(number: int) -> dict[int, str]:
+    """The processes of a group, and the one with its number, by what `ps` shows of them."""
     shown = subprocess.run(
         ["ps", "-A", "-ww", "-o", "pid=,pgid=,args="], capture_output=True, text=True, check=False
     )
     rows = [line.split(maxsplit=2) for line in shown.stdout.splitlines()]
-    members = {int(row[0]): row[2] for row in rows if len(row) == 3 and str(number) in row[:2]}
-    if program is None or not any(program in arguments for arguments in members.values()):
-        return []
-    for pid in members:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-    return list(members)
+    return {int(row[0]): row[2] for row in rows if len(row) == 3 and str(number) in row[:2]}
 
 
-def _alive(pid: int) -> bool:
+def terminate(pids: Sequence[int], grace: float) -> None:
+    """SIGTERM, and SIGKILL to those that are still there after the grace."""
+    left = [pid for pid in pids if _signal(pid, signal.SIGTERM)]
+    deadline = time.monotonic() + grace
+    while left and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        left = [pid for pid in left if _signal(pid, 0)]
+    for pid in left:
+        _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: int) -> bool:
+    """Send a signal; False if there is no such process."""
     try:
-        os.kill(pid, 0)
+        os.kill(pid, number)
     except ProcessLookupError:
         return False
     return True

@@ -6,7 +6,7 @@ import sys
 import time
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.child_process import ChildProcess, stop_orphans
+from multilogger.flows.child_process import ChildProcess, group_members, stop_orphans, terminate
 from multilogger.flows.foreground import tell, until_stopped
 from multilogger.flows.running_servers import API_VARIABLE
 from multilogger.flows.schedule import Schedule
@@ -16,6 +16,8 @@ from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 
 POLL_SECONDS = 0.2
 LOOK_SECONDS = "5"  # how often Prefect's runner looks for runs that are due
+RUN = "prefect.engine"
+RUN_GRACE_SECONDS = 30.0
 
 
 def serve_schedule(schedule: Schedule) -> None:
@@ -31,18 +33,23 @@ def serve_schedule(schedule: Schedule) -> None:
     with until_stopped(), held_or(taken, FileLock(store.locks / f"deployment-{schedule.name}")):
         stop_orphans(store)
         tell(f"Registering {schedule.full_name} at {server}, this takes some seconds")
-        with _runner(store, schedule, server) as runner:
+        with RunnerProcess(store, schedule, server) as runner:
             while True:
                 time.sleep(POLL_SECONDS)
                 runner.check_alive()
 
 
-def _runner(store: Store, schedule: Schedule, server: str) -> ChildProcess:
-    """Prefect's runner in a process group of its own: runs in progress must not outlive it.
+class RunnerProcess(ChildProcess):
+    """Prefect's runner and the runs that it started, which must not outlive it."""
 
-    It gets SIGINT, which pauses the schedule and stops the runs; SIGTERM would leave them behind.
-    """
-    command = [sys.executable, "-m", "multilogger.flows.deployment_runner", schedule.model_dump_json()]
-    own = {API_VARIABLE: server, ROOT_VARIABLE: str(store.root)}
-    environment = {"PREFECT_RUNNER_POLL_FREQUENCY": LOOK_SECONDS, **os.environ, **own}
-    return ChildProcess(store, "serve", command, environment=environment, ending=signal.SIGINT)
+    def __init__(self, store: Store, schedule: Schedule, server: str) -> None:
+        command = [sys.executable, "-m", "multilogger.flows.deployment_runner", schedule.model_dump_json()]
+        own = {API_VARIABLE: server, ROOT_VARIABLE: str(store.root)}
+        environment = {"PREFECT_RUNNER_POLL_FREQUENCY": LOOK_SECONDS, **os.environ, **own}
+        # SIGINT makes the runner pause its schedule; at SIGTERM it leaves without
+        super().__init__(store, "serve", command, environment=environment, ending=signal.SIGINT)
+
+    def before_end(self) -> None:
+        """Let runs in progress mark themselves: the runner would kill them first."""
+        members = group_members(self.process.pid)
+        terminate([pid for pid, arguments in members.items() if RUN in arguments], RUN_GRACE_SECONDS)
