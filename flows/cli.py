@@ -38,7 +38,7 @@ Preset = Annotated[
     str, typer.Option(help="paper: the printed settings; tuned: ours, chosen on validation risk.")
 ]
 Target = Annotated[
-    str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices or all.")
+    str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers or all.")
 ]
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target.")
@@ -209,10 +209,17 @@ def reproduce(
             from multilogger.flows.reproduce import reproduce as flow
 
             done = flow(target, datasets, methods, seeds, preset, mirror, str(out), settings, workers)
-            from multilogger.flows.summary import reproduction_rows
-        terminal.table("Table 2: expected Hamming loss on test", reproduction_rows(done.reproduction))
+        from multilogger.flows.reproduction_tables import reproduction_tables
+
+        for title, rows in reproduction_tables(done.reproduction).items():
+            terminal.table(title, rows)
+        typer.echo(f"Report      {_from_here(done.out / 'report.html')}")
         where_to_look(done.run_id)
         if done.failures:
+            terminal.say(
+                f"multilogger: {len(done.failures)} of {len(done.reproduction.cells)} cells failed; "
+                "the report says why, and the same command runs those again"
+            )
             raise typer.Exit(INCOMPLETE)
 
 
@@ -231,8 +238,11 @@ def stage(
     labels: Labels = None,
     assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Compute it again even if it is cached.")] = False,
+    run: Annotated[
+        str | None, typer.Option("--run", help="A finished MLflow run: its pipeline, but for --set.")
+    ] = None,
 ) -> None:
-    """Run one stage alone, from inputs that are in the cache."""
+    """Run one stage alone, from inputs that are in the cache or in MLflow."""
     with one_line_errors(context.obj):
         from multilogger.components.errors import BadInput
         from multilogger.flows.pipeline import LEARN, PREPARE
@@ -242,6 +252,14 @@ def stage(
 
         if name not in STAGES:
             raise BadInput(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
+        if run is not None:
+            from multilogger.flows.rerun_report import rerun_and_report
+
+            new_run = rerun_and_report(context, name, run, assignments or [], refresh)
+            where_to_look(new_run)
+            if name == "learn":
+                typer.echo(f"Evaluate it {_as_typed()} stage evaluate --run {new_run}")
+            return
         settings = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
         if name not in PREPARE:
             settings = {"learn.method": method, "learn.preset": preset} | settings

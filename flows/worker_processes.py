@@ -11,14 +11,14 @@ from typing import Any
 
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.task_runners import ProcessPoolTaskRunner
+from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 LOOK_SECONDS = 1.0
 GRACE_SECONDS = 10.0
 
 
-def process_pool(workers: int) -> ProcessPoolTaskRunner:
+def process_pool(workers: int) -> TaskRunner[Any]:
     """Prefect's process pool, with workers that behave."""
     return ProcessPoolTaskRunner(max_workers=workers, initializer=start_worker, initargs=(os.getpid(),))
 

@@ -27,6 +27,8 @@ BATCH = 1000  # MLflow's limit of metrics a call
 EXPERIMENT_PREFIX = "multilogger/"
 FLOW_LOCK = "flow-"
 LOCK_TAG = "multilogger.lock"
+DIGEST_TAG = "digest"
+TEMPLATE_TAG = "multilogger.template_run_id"
 STORE_TAG = "multilogger.store"
 EXPERIMENT_TAGS: dict[str, Any] = {
     "mlflow.experimentKind": "custom_model_development"
@@ -52,6 +54,11 @@ class Tracker:
                 f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
                 "start that server, or move a damaged database file away: results stay cached without it"
             ) from error
+
+    @property
+    def uri(self) -> str:
+        """Where the runs are."""
+        return self._store.tracking_uri
 
     def experiment(self, dataset: str) -> str:
         """The id of the dataset's experiment, made at the first call."""
@@ -98,6 +105,32 @@ class Tracker:
         """Copy every file of a folder to the run's artifacts."""
         self._client.log_artifacts(run_id, str(folder))
 
+    def log_files(self, run_id: str, files: Sequence[Path]) -> None:
+        """Copy single files to the run's artifacts."""
+        for path in files:
+            self._client.log_artifact(run_id, str(path))
+
+    def finished_stage_runs(self, stage: str, key: str) -> list[Run]:
+        """Runs that computed this key and ended well, the newest first; whichever store they are of."""
+        query = f"attributes.status = 'FINISHED' and tags.stage = '{stage}' and tags.key = '{key}'"
+        return self._search(query)
+
+    def download(self, run: Run, name: str, folder: Path) -> None:
+        """Fetch one of the run's own files, by its relative name, into a folder."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        # `runs:/` addresses would mix in the files of the run's models
+        copies = get_artifact_repository(self._files_of(run), tracking_uri=self._store.tracking_uri)
+        copies.download_artifacts(name, str(folder))
+
+    def _files_of(self, run: Run) -> str:
+        """Where the run's files are; MLflow's database does not notice that a store was moved."""
+        moved = (
+            self._store.mlflow_artifacts / run.data.tags.get("dataset", "") / run.info.run_id / "artifacts"
+        )
+        here = not self._store.tracks_by_server and moved.is_dir()
+        return moved.as_uri() if here else str(run.info.artifact_uri)
+
     def log_model(self, run_id: str, model: ModelFiles, folder: Path) -> None:
         """Offer files of a result as a pyfunc model: a DataFrame of features in, a DataFrame out."""
         import mlflow
@@ -132,6 +165,20 @@ class Tracker:
     def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
         """Set tags in one call."""
         self._client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+
+    def run(self, run_id: str) -> Run:
+        """A run, deleted ones too; MLflow's exception if there is none."""
+        return self._client.get_run(run_id)
+
+    def metrics(self, run_id: str) -> dict[str, float]:
+        """The last value of every metric; empty if the run is gone."""
+        try:
+            return dict(self._client.get_run(run_id).data.metrics)
+        except MlflowException:
+            return {}
+
+    def rename(self, run_id: str, name: str) -> None:
+        self._client.update_run(run_id, name=name)
 
     def finish(self, run_id: str) -> None:
         self._client.set_terminated(run_id, "FINISHED")
@@ -174,10 +221,14 @@ class Tracker:
             self._client.set_terminated(run.info.run_id, "KILLED")
 
     def _running(self, condition: str = "") -> list[Run]:
+        query = f"attributes.status = 'RUNNING' and tags.`{STORE_TAG}` = '{self._store.identity}'{condition}"
+        return self._search(query)
+
+    def _search(self, query: str) -> list[Run]:
+        """Runs of every dataset's experiment, the newest first."""
         mine = self._client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT_PREFIX}%'")
         if not mine:
             return []
-        query = f"attributes.status = 'RUNNING' and tags.`{STORE_TAG}` = '{self._store.identity}'{condition}"
         return list(self._client.search_runs([e.experiment_id for e in mine], query))
 
 
