@@ -37,6 +37,18 @@ Method = Annotated[
 Preset = Annotated[
     str, typer.Option(help="paper: the printed settings; tuned: ours, chosen on validation risk.")
 ]
+Target = Annotated[
+    str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers or all.")
+]
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target.")
+]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
+]
+Seeds = Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")]
+Out = Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")]
+Workers = Annotated[int, typer.Option(min=1, help="Cells to run at a time, one core each.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting, e.g. train-loggers.C=0.03. Repeatable."),
@@ -174,24 +186,14 @@ def learn(
 @app.command()
 def reproduce(
     context: typer.Context,
-    target: Annotated[
-        str,
-        typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers or all."),
-    ] = "table2",
-    datasets: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target."),
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")] = 10,
+    target: Target = "table2",
+    datasets: Datasets = None,
+    methods: Methods = None,
+    seeds: Seeds = 10,
     preset: Preset = "tuned",
     mirror: Mirror = None,
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")] = Path(
-        "reproduction"
-    ),
-    workers: Annotated[int, typer.Option(min=1, help="Cells to run at a time, one core each.")] = 2,
+    out: Out = Path("reproduction"),
+    workers: Workers = 2,
     assignments: Set = None,
 ) -> None:
     """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
@@ -285,6 +287,49 @@ def ui(
         serve_mlflow(port)
 
 
+@app.command()
+def serve(
+    context: typer.Context,
+    target: Target = "table2",
+    cron: Annotated[str, typer.Option(help="When to run: minute hour day month weekday.")] = "0 2 * * *",
+    timezone: Annotated[str, typer.Option(help="Of the cron line, e.g. Europe/Berlin.")] = "UTC",
+    name: Annotated[str | None, typer.Option(help="Default: the target and the datasets.")] = None,
+    datasets: Datasets = None,
+    methods: Methods = None,
+    seeds: Seeds = 10,
+    preset: Preset = "tuned",
+    mirror: Mirror = None,
+    out: Out = Path("reproduction"),
+    workers: Workers = 2,
+    assignments: Set = None,
+) -> None:
+    """Run a reproduction by the clock, on the Prefect server of 'multilogger up' or PREFECT_API_URL."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.schedule import checked_schedule, reproduce_parameters
+        from multilogger.flows.serve import serve_schedule
+        from multilogger.tasks.engine.store import Store
+
+        Store.current().open()  # Prefect makes its home there when it is imported
+        parameters = reproduce_parameters(
+            target, datasets, methods, seeds, preset, mirror, out, assignments or [], workers
+        )
+        called = name or "-".join([target, *(datasets or [])])
+        serve_schedule(checked_schedule(called, cron, timezone, parameters))
+
+
+@app.command()
+def up(
+    context: typer.Context,
+    prefect_port: Annotated[int, typer.Option(min=1, max=65535, help="Prefect's port on 127.0.0.1.")] = 4200,
+    mlflow_port: Annotated[int, typer.Option(min=1, max=65535, help="MLflow's port on 127.0.0.1.")] = 5000,
+) -> None:
+    """Start a Prefect server and MLflow's pages on this store; later commands use them. Ctrl-C stops both."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.up import serve_both
+
+        serve_both(prefect_port, mlflow_port)
+
+
 def own_files(
     train: Path | None, test: Path | None, features: int | None, labels: int | None
 ) -> dict[str, Any]:
@@ -299,11 +344,13 @@ def own_files(
 
 def where_to_look(run_id: str) -> None:
     """The last lines of a command: the MLflow run, and how to see it."""
+    from multilogger.flows.running_servers import running_servers
     from multilogger.tasks.engine.store import Store
 
+    up = running_servers(Store.current())
     typer.echo(f"Store       {_from_here(Store.current().root)}")
     typer.echo(f"MLflow run  {run_id}")
-    typer.echo(f"Look at it  {_as_typed()} ui")
+    typer.echo(f"Look at it  {up.mlflow if up and up.mlflow else f'{_as_typed()} ui'}")
 
 
 def _as_typed() -> str:
