@@ -86,7 +86,7 @@ def support_warnings(
     `greedy_log_propensity` is the log propensity of each context's likeliest action under the logger that is
     most likely to take it, where the loggers themselves are at hand.
     """
-    found = [_mean_weight_line(one) for one in loggers if not _covers(one.mean_weight)]
+    found = [line for one in loggers if (line := _logger_line(one))]
     off = abs(whole.mean_weight - 1.0)
     if off > 0.1 and off > 3.0 * whole.standard_error:
         found.append(
@@ -118,13 +118,13 @@ def support_warnings(
     return found
 
 
-def _covers(mean_weight: float) -> bool:
-    return LOWEST_MEAN_WEIGHT <= mean_weight <= HIGHEST_MEAN_WEIGHT
-
-
-def _mean_weight_line(one: LoggerSupport) -> str:
-    why = "it hardly ever does what the policy does" if one.mean_weight < 1 else "a few rows weigh too much"
-    return (
-        f"logger {one.name}: mean weight {one.mean_weight:.3g} where 1 is expected, {one.rows:,} rows worth "
-        f"{one.effective_rows:,.0f}: {why}"
-    )
+def _logger_line(one: LoggerSupport) -> str | None:
+    """What one logger lacks, its rows taken by themselves."""
+    worth = f"logger {one.name}: {one.rows:,} rows are worth {one.effective_rows:,.0f}"
+    if one.mean_weight < LOWEST_MEAN_WEIGHT:
+        return f"{worth}, mean weight {one.mean_weight:.3g} where 1 is expected: it hardly does what the policy does"
+    if one.mean_weight > HIGHEST_MEAN_WEIGHT:
+        return f"{worth}, mean weight {one.mean_weight:.3g} where 1 is expected: a few rows weigh too much"
+    if one.largest_share > DOMINANT_SHARE:
+        return f"{worth}, one of them carries {one.largest_share:.0%} of their weight"
+    return None
