@@ -15,17 +15,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from simulated_world import World, make_world
 
 from multilogger.components.evaluation.bernstein import Interval
 from multilogger.components.evaluation.bootstrap import Estimators, resample
 from multilogger.components.evaluation.context_sums import context_sums
-from multilogger.components.evaluation.evaluation import MaxWeights, Request, evaluate_policy
+from multilogger.components.evaluation.evaluation import Request, evaluate_policy
 from multilogger.components.evaluation.score_log import Scored
+from multilogger.components.evaluation.simulated_world import World, make_world
 
 LEVEL = 0.95
 CONTEXTS = 400
-SETTINGS = {"good": (2, 2), "good, replayed 8 times": (8, 8), "poor": (2, 2)}
+SETTINGS = {"good": (2, 2), "good, replayed 8 times": (8, 8), "poor": (2, 2), "very poor": (2, 2)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def intervals(
     """Every interval of one log: (estimator, interval, estimate, ends)."""
     scored = world.draw(CONTEXTS, passes, rng)
     log = scored.log
-    largest = MaxWeights(*world.max_weights(log.counts))
+    largest = world.max_weights(log.counts)
     result = evaluate_policy(log, scored.model, Request(LEVEL, replicates), rng, largest)
     for row in result.estimates:
         yield row.name, "bca", row.value, row.bootstrap

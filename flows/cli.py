@@ -265,9 +265,9 @@ def evaluate(
             max_weight=max_weight,
             track=track,
         )
-        done = run_evaluation(options, context.obj)
-        if done.run_id is not None:
-            where_to_look(done.run_id)
+        run_id = run_evaluation(options, context.obj)
+        if run_id is not None:
+            where_to_look(run_id)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -26,11 +26,16 @@ from multilogger.components.evaluation.evaluation import (
 from multilogger.components.evaluation.score_log import Scored, score_log
 from multilogger.flows.evaluation_files import estimate_table, logger_table, metrics_of, write_files
 from multilogger.flows.terminal import Terminal
+from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.progress import open_bar, watched_by
+from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.log_source import LogSource, find_log
 from multilogger.tasks.policy_source import NamedPolicy, find_policy
 from multilogger.tasks.train_loggers import logger_name
+
+if TYPE_CHECKING:
+    from multilogger.tasks.engine.tracking import Tracker
 
 PASSES = 3  # over the log; see score_log
 FEWEST_REPLICATES = 100
@@ -66,31 +71,35 @@ class EvaluateOptions:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """An evaluation, what must be said about how it was done, and its MLflow run."""
+    """An evaluation, what must be said about how it was done, and the policy and log it is of."""
 
     result: PolicyEvaluation
     notes: tuple[str, ...]
-    out: Path
-    run_id: str | None
+    named: NamedPolicy
+    source: LogSource
+
+    def dataset(self, options: EvaluateOptions) -> str:
+        """The dataset's name where one is known, else that of the log's folder."""
+        return self.source.dataset or self.named.dataset or options.logs.absolute().name
 
 
-def run_evaluation(options: EvaluateOptions, debug: bool) -> Evaluated:
-    """Evaluate, write the files, record the run, and print."""
+def run_evaluation(options: EvaluateOptions, debug: bool) -> str | None:
+    """Evaluate, write the files, record the run, and print; the id of the MLflow run, if there is one."""
     if not debug:
         os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
     with Terminal() as terminal, watched_by(terminal):
         done = evaluate_on_logs(options)
+        run_id = keep(done, options)
     _show(done, options, terminal)
-    return done
+    return run_id
 
 
 def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
-    """Everything but the printing."""
+    """Find policy and log, choose the rows, and estimate."""
     import torch
 
     torch.set_num_threads(1)  # a policy is small; threads only fight
-    store = Store.current()
-    named = find_policy(options.policy, store)
+    named = find_policy(options.policy, Store.current())
     source = find_log(options.logs.expanduser().absolute(), named.policy, options.contexts)
     side, why = choose_rows(options, named, source)
     source = replace(source, files=replace(source.files, validation_only=side))
@@ -102,9 +111,7 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
         result = evaluate_policy(
             scored.log, scored.model, request, rng, max_weights, source.greedy_log_propensity(), advance
         )
-    notes = (why, *_notes(scored, max_weights))
-    run_id = _keep(result, notes, options, named, source, store)
-    return Evaluated(result, notes, options.out, run_id)
+    return Evaluated(result, (why, *_notes(scored, max_weights)), named, source)
 
 
 def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> tuple[bool, str]:
@@ -175,26 +182,18 @@ def _notes(scored: Scored, max_weights: MaxWeights | None) -> Iterator[str]:
         )
 
 
-def _keep(
-    result: PolicyEvaluation,
-    notes: tuple[str, ...],
-    options: EvaluateOptions,
-    named: NamedPolicy,
-    source: LogSource,
-    store: Store,
-) -> str | None:
-    """Write the files into `out`, and record them in MLflow unless that is off."""
-    method = named.policy.method
-    dataset = source.dataset or named.dataset or options.logs.absolute().name
+def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
+    """Write the files into `out`, and record them in MLflow unless that is off: the id of the run."""
+    result, method, dataset = done.result, done.named.policy.method, done.dataset(options)
     facts = {
-        "policy": named.source,
+        "policy": done.named.source,
         "method": method,
         "log": str(options.logs),
         "dataset": dataset,
         "level": options.level,
         "bootstrap": options.bootstrap,
         "seed": options.seed,
-        "notes": list(notes),
+        "notes": list(done.notes),
     }
     title = f"{method} on {dataset}: risk from {result.rows:,} logged rows"
     with tempfile.TemporaryDirectory() as scratch:
@@ -205,9 +204,7 @@ def _keep(
             shutil.copyfile(path, options.out / path.name)
         if not options.track:
             return None
-        with _recorded(store, dataset, method, named, options) as (tracker, run_id):
-            from multilogger.tasks.engine.stage_run import MetricPoint
-
+        with _recorded(done, options) as (tracker, run_id):
             points = [MetricPoint(name, value) for name, value in metrics_of(result).items()]
             tracker.log(run_id, _params(options), points)
             tracker.log_folder(run_id, folder)
@@ -217,15 +214,13 @@ def _keep(
 
 
 @contextmanager
-def _recorded(
-    store: Store, dataset: str, method: str, named: NamedPolicy, options: EvaluateOptions
-) -> Iterator[tuple[Any, str]]:
+def _recorded(done: Evaluated, options: EvaluateOptions) -> "Iterator[tuple[Tracker, str]]":
     """An MLflow run in the dataset's experiment, ended well or with its reason."""
-    from multilogger.tasks.engine.locks import FileLock
     from multilogger.tasks.engine.tracking import FLOW_LOCK, Tracker
 
-    store.open()
+    store = Store.current().open()
     tracker = Tracker(store)
+    dataset, method, named = done.dataset(options), done.named.policy.method, done.named
     lock = store.locks / f"{FLOW_LOCK}{uuid4().hex}"
     with FileLock(lock):
         tags = {"flow": "evaluate", "dataset": dataset, "seed": str(options.seed), "method": method}
@@ -265,4 +260,4 @@ def _show(done: Evaluated, options: EvaluateOptions, terminal: Terminal) -> None
         f"Estimated risk (weights clipped at {result.clip:.3g})", estimate_table(result, options.level)
     )
     out.print(result.recommendation.sentence, style="bold", highlight=False, soft_wrap=True, markup=False)
-    out.print(f"Files       {done.out}", highlight=False, soft_wrap=True, markup=False)
+    out.print(f"Files       {options.out}", highlight=False, soft_wrap=True, markup=False)

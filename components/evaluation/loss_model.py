@@ -61,9 +61,10 @@ class LabelRidge:
         """One fit a fold, on the rows of all other folds."""
         penalty = RIDGE * np.eye(self._gram.shape[1])
         penalty[0, 0] = 1e-9  # the mean loss is not shrunk
-        gram, moment = self._gram.sum(axis=0), self._moment.sum(axis=0)
         for k in range(self.folds):
-            self._coefficients[k] = np.linalg.solve(gram - self._gram[k] + penalty, moment - self._moment[k])
+            others = np.arange(self.folds) != k
+            gram, moment = self._gram[others].sum(axis=0), self._moment[others].sum(axis=0)
+            self._coefficients[k] = np.linalg.solve(gram + penalty, moment)
 
     def predict(self, fold: Folds, logits: Matrix, action: Actions) -> ModelledLoss:
         """q at the logged actions and under the policy, by the fit without the row's fold."""

@@ -122,7 +122,7 @@ def _logger_line(one: LoggerSupport) -> str | None:
     """What one logger lacks, its rows taken by themselves."""
     worth = f"logger {one.name}: {one.rows:,} rows are worth {one.effective_rows:,.0f}"
     if one.mean_weight < LOWEST_MEAN_WEIGHT:
-        return f"{worth}, mean weight {one.mean_weight:.3g} where 1 is expected: it hardly does what the policy does"
+        return f"{worth}, mean weight {one.mean_weight:.3g} where 1 is expected: it seldom acts as the policy"
     if one.mean_weight > HIGHEST_MEAN_WEIGHT:
         return f"{worth}, mean weight {one.mean_weight:.3g} where 1 is expected: a few rows weigh too much"
     if one.largest_share > DOMINANT_SHARE:

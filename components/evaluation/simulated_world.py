@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from multilogger.components.evaluation.evaluation import MaxWeights
 from multilogger.components.evaluation.loss_model import LabelRidge, draw_folds
 from multilogger.components.evaluation.score_log import Scored
 from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.importance import log_mixture
 from multilogger.components.policies import (
+    Actions,
     Matrix,
+    Vector,
     all_actions,
     greedy,
     log_probability,
@@ -17,8 +21,13 @@ from multilogger.components.policies import (
     sample,
 )
 
+Kinds = NDArray[np.int64]
+
 LABELS = 4
 KINDS = 6  # kinds of context
+
+# how strongly the policy and each logger lean to the right labels; below 0 is away from them
+STRENGTHS = {"good": (1.2, (0.3, 1.0)), "poor": (2.0, (-1.0, -0.5)), "very poor": (2.0, (-2.0, -1.5))}
 
 
 @dataclass(frozen=True)
@@ -31,16 +40,17 @@ class World:
 
     target: Matrix
     loggers: tuple[Matrix, ...]
-    truth: Matrix
+    truth: Actions
 
     @property
     def max_loss(self) -> float:
         return LABELS + 0.5 * (LABELS - 1) + 0.5
 
-    def mean_loss(self, kind: np.ndarray, action: np.ndarray) -> np.ndarray:
+    def mean_loss(self, kind: Kinds, action: Actions) -> Vector:
+        """E delta(x, y) for kinds (n,) and actions (n, LABELS): (n,)."""
         wrong = action != self.truth[kind]
         pairs = (wrong[:, 1:] & wrong[:, :-1]).sum(axis=1)
-        return np.asarray(wrong.sum(axis=1) + 0.5 * pairs + 0.25)
+        return np.asarray(wrong.sum(axis=1) + 0.5 * pairs + 0.25, dtype=np.float64)
 
     @property
     def risk(self) -> float:
@@ -80,24 +90,24 @@ class World:
         model.fit()
         return Scored(log, model.predict(folds[context], target, action), contexts_known=True)
 
-    def max_weights(self, counts: np.ndarray) -> tuple[np.ndarray, float]:
+    def max_weights(self, counts: Vector) -> MaxWeights:
         """The largest h/h_j of each logger, and the largest h/h_avg."""
         actions = all_actions(LABELS)
         target = log_probability_table(self.target, actions)
         tables = np.stack([log_probability_table(each, actions) for each in self.loggers], axis=-1)
         own = np.exp(target[..., None] - tables).max(axis=(0, 1))
-        return own, float(np.exp(target - log_mixture(tables, counts)).max())
+        return MaxWeights(own, float(np.exp(target - log_mixture(tables, counts)).max()))
 
 
 def make_world(overlap: str, seed: int = 7) -> World:
-    """`good`: the policy is a mild step from its loggers; `poor`: nearly the opposite of what they do."""
+    """`good`: the policy is a mild step from its loggers; `poor`, `very poor`: it goes against them."""
     rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, (KINDS, LABELS))
+    truth = rng.integers(0, 2, (KINDS, LABELS), dtype=np.uint8)
     clear = np.linspace(0.3, 1.7, KINDS)[:, None]  # some kinds are easy, some hardly decided
     leaning = clear * (2.0 * truth - 1.0) + 0.3 * rng.normal(size=truth.shape)
-    loggers = {"good": (0.3, 1.0), "poor": (-1.0, -0.5)}[overlap]
+    target, loggers = STRENGTHS[overlap]
     return World(
-        target={"good": 1.2, "poor": 2.0}[overlap] * leaning,
+        target=target * leaning,
         loggers=tuple(strength * leaning for strength in loggers),
         truth=truth,
     )
