@@ -249,7 +249,8 @@ def evaluate(
 ) -> None:
     """Estimate what a policy is worth from logs alone: every estimator, intervals, support, a picture."""
     with one_line_errors(context.obj):
-        from multilogger.flows.evaluate_policy import EvaluateOptions, run_evaluation
+        from multilogger.flows.evaluate_command import run_evaluation
+        from multilogger.flows.evaluate_policy import EvaluateOptions
 
         options = EvaluateOptions(
             policy=policy,

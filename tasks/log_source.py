@@ -9,9 +9,9 @@ import numpy as np
 
 from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.context_logits import ContextLogits, Policy, context_logits
 from multilogger.components.evaluation.evaluation import MaxWeights
 from multilogger.components.evaluation.log_reader import LogFiles, open_log_files
-from multilogger.components.evaluation.score_log import ContextLogits, Policy, context_logits
 from multilogger.components.policies import Matrix, Vector, greedy, log_probability
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry

@@ -103,7 +103,7 @@ def context_sums(log: ScoredLog, clip: float, model: ModelledLoss | None) -> tup
 
 def total_sums(strata: Sequence[Stratum], loggers: int) -> Sums:
     """The sums of the whole log: (J, columns)."""
-    return np.stack([stratum.total(loggers) for stratum in strata]).sum(axis=0)
+    return np.asarray(np.stack([stratum.total(loggers) for stratum in strata]).sum(axis=0))
 
 
 def _logger_range(log: ScoredLog) -> tuple[Contexts, Contexts]:

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +16,14 @@ from mlflow import MlflowClient
 
 from multilogger.components.errors import BadInput
 from multilogger.components.labelled_data import load_split
-from multilogger.flows.evaluate_policy import Evaluated, EvaluateOptions, evaluate_on_logs, keep
+from multilogger.flows.evaluate_command import keep
+from multilogger.flows.evaluate_policy import Evaluated, EvaluateOptions, evaluate_on_logs
 from multilogger.flows.flow_run import Finished
 from multilogger.flows.learn import learn
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.evaluate import load_evaluation
-from tests.conftest import Cli
 
+Cli = Callable[..., subprocess.CompletedProcess[str]]
 FILES = {"evaluation.json", "evaluation.png", "evaluation.svg", "estimates.csv", "estimates.parquet"}
 
 

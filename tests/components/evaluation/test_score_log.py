@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.context_logits import context_logits
 from multilogger.components.evaluation.log_reader import open_log_files
-from multilogger.components.evaluation.score_log import Scored, context_logits, score_log
+from multilogger.components.evaluation.score_log import Scored, score_log
 from multilogger.components.importance import log_mixture
 from multilogger.components.labelled_data import Features
 from multilogger.components.policies import Matrix, log_probability
