@@ -58,7 +58,7 @@ def test_out_of_fold_error_nears_that_of_the_truth(log: TrainingLog) -> None:
     ignorant = squared_error(np.full((log.contexts, log.labels), 0.5), log.part(validation=True))
     assert squared_error(model.out_of_fold(), log.part(validation=True)) < 0.75 * ignorant
     assert log.truth is not None
-    assert ((model.out_of_fold() > 0.5) == log.truth).mean() > 0.8
+    assert ((model.out_of_fold() > 0.5) == log.truth).mean() > 0.75
 
 
 def test_a_member_knows_nothing_of_its_fold(log: TrainingLog) -> None:
