@@ -94,15 +94,15 @@ TUNED_KAPPA_ELSEWHERE = {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg"
 ADDITIVE = replace(
     TUNED,
     risk_rate=1e-3,
-    weight_decay=3.0,
+    weight_decay=0.1,
     input_dropout=0.2,
     context_batch=128,
     epochs=50,
     patience=50,  # the rate falls to 0 over the epochs, so all of them are run
 )
 ADDITIVE_DATASETS: dict[str, LearnerSettings] = {
-    "tmc500": replace(ADDITIVE, weight_decay=0.3, input_dropout=0.3, context_batch=256, epochs=20),
-    "tmc": replace(ADDITIVE, weight_decay=0.3, input_dropout=0.3, context_batch=256, epochs=20),
+    "tmc500": replace(ADDITIVE, input_dropout=0.3, context_batch=256, epochs=20),
+    "tmc": replace(ADDITIVE, input_dropout=0.3, context_batch=256, epochs=20),
 }
 ADDITIVE_METHODS = ("additive", "additive-soft")
 
