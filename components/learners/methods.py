@@ -7,6 +7,7 @@ from pathlib import Path
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.direct import DirectLearner
 from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.exact import ExactLearner
 from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
@@ -26,6 +27,10 @@ def _constrained(objective: Objective) -> Build:
     return lambda log, settings, seed: DirectLearner(log, objective, True, settings, seed)
 
 
+def _exact(objective: Objective) -> Build:
+    return lambda log, settings, seed: ExactLearner(log, objective, settings, seed)
+
+
 METHODS: dict[str, Build] = {
     "naive": _direct(NAIVE),
     "weighted": _direct(WEIGHTED),
@@ -33,6 +38,9 @@ METHODS: dict[str, Build] = {
     "naive-reg": _constrained(NAIVE),
     "weighted-reg": _constrained(WEIGHTED),
     "balanced-reg": _constrained(BALANCED),
+    "naive-exact": _exact(NAIVE),
+    "weighted-exact": _exact(WEIGHTED),
+    "balanced-exact": _exact(BALANCED),
     "wcrm": WCRMLearner,
     "full-information": FullInformationLearner,
 }
