@@ -21,8 +21,8 @@ TEMPERATURES = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 # The paper's Table 2 and its figures have different loggers on Yeast: those of C = 0.03 and of C = 0.1.
 TABLE2_LOGGERS: dict[str, dict[str, Any]] = {"yeast": {"train-loggers.C": 0.03}}
 
-# The tuned preset leaves the constraint open on Yeast, where validation found it of no use; a sweep would then
-# show nothing. These bind, at the least cost in validation risk among those that were tried.
+# The tuned preset leaves the constraint open on Yeast, where validation found it of no use; a sweep would
+# then show nothing. These bind, at the least cost in validation risk among those that were tried.
 FIGURE_KAPPA = {"naive-reg": 8.0, "weighted-reg": 1.0}
 
 # The same eight passes through train in all, by ever more loggers between the paper's two.
