@@ -5,16 +5,18 @@ A run that is RUNNING while nobody holds its lock belongs to a killed process; t
 
 import getpass
 import json
+import re
 import shutil
 import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, Run, RunTag
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -33,6 +35,18 @@ STORE_TAG = "multilogger.store"
 EXPERIMENT_TAGS: dict[str, Any] = {
     "mlflow.experimentKind": "custom_model_development"
 }  # the pages for training
+DIGEST_CHARACTERS = 16
+NOTE_TAG = "mlflow.note.content"
+
+
+@dataclass(frozen=True)
+class DatasetUsed:
+    """A dataset as MLflow lists it: a name, the content's digest, a URI, and a few numbers."""
+
+    name: str
+    digest: str
+    source: str
+    profile: Mapping[str, int]
 
 
 class Tracker:
@@ -54,6 +68,11 @@ class Tracker:
                 f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
                 "start that server, or move a damaged database file away: results stay cached without it"
             ) from error
+
+    @property
+    def client(self) -> MlflowClient:
+        """MLflow itself, for those who read runs or keep models."""
+        return self._client
 
     @property
     def uri(self) -> str:
@@ -100,6 +119,24 @@ class Tracker:
         self._client.log_batch(run_id, params=[Param(k, _text(v)) for k, v in params.items()])
         for start in range(0, len(entities), BATCH):
             self._client.log_batch(run_id, metrics=entities[start : start + BATCH])
+
+    def log_dataset(self, run_id: str, used: DatasetUsed) -> None:
+        """List a dataset as the training data of a run."""
+        kind = "http" if used.source.startswith("http") else "local"
+        listed = Dataset(
+            name=used.name,
+            digest=used.digest[:DIGEST_CHARACTERS],
+            source_type=kind,
+            source=json.dumps({"url" if kind == "http" else "uri": used.source}),
+            profile=json.dumps(dict(used.profile)),
+        )
+        context = InputTag("mlflow.data.context", "training")
+        self._client.log_inputs(run_id, [DatasetInput(listed, [context])])
+
+    def describe(self, run_id: str, text: str) -> None:
+        """Put Markdown before what the run's description says already."""
+        earlier = self._client.get_run(run_id).data.tags.get(NOTE_TAG, "")
+        self.tag(run_id, {NOTE_TAG: f"{text}\n\n{earlier}".strip()})
 
     def log_folder(self, run_id: str, folder: Path) -> None:
         """Copy every file of a folder to the run's artifacts."""
@@ -162,8 +199,16 @@ class Tracker:
         self._client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
 
     def run(self, run_id: str) -> Run:
-        """A run, deleted ones too; MLflow's exception if there is none."""
-        return self._client.get_run(run_id)
+        """A run by its id, deleted ones too, or by how the id of one begins; else MLflow's exception."""
+        try:
+            return self._client.get_run(run_id)
+        except MlflowException:
+            if not re.fullmatch("[0-9a-f]{6,31}", run_id):
+                raise
+            begun = self._search(f"attributes.run_id LIKE '{run_id}%'")
+            if len(begun) != 1:
+                raise
+            return begun[0]
 
     def metrics(self, run_id: str) -> dict[str, float]:
         """The last value of every metric; empty if the run is gone."""
