@@ -42,11 +42,10 @@ def promote(tracker: Tracker, dataset: str, candidates: Sequence[RecordedCell]) 
         eligible = sorted(
             (c for c in candidates if is_eligible(c)), key=lambda c: c.metrics["validation_risk"]
         )
-        served = ((cell, _model_of(tracker, cell)) for cell in eligible)
-        best, model = next(((cell, model) for cell, model in served if model is not None), (None, None))
-        if best is None or model is None:
-            return Promotion(False, f"{dataset}: no candidate may be champion, of {len(candidates)}")
-        return _decide(tracker, dataset, best, model, present)
+        for best in eligible:
+            if models := tracker.models_of(str(best.learn_run)):  # the run may be gone
+                return _decide(tracker, dataset, best, models[0], present)
+        return Promotion(False, f"{dataset}: no candidate may be champion, of {len(candidates)}")
 
 
 def is_eligible(cell: RecordedCell) -> bool:
@@ -119,12 +118,3 @@ def _register(tracker: Tracker, dataset: str, best: RecordedCell, model: str) ->
         description=f"{best.name}: validation risk {best.metrics['validation_risk']:.3f}",
     )
     client.set_registered_model_alias(name, ALIAS, version.version)
-
-
-def _model_of(tracker: Tracker, cell: RecordedCell) -> str | None:
-    """The model that the cell's learn run logged; None if the run is gone or has none."""
-    try:
-        outputs = tracker.client.get_run(str(cell.learn_run)).outputs
-    except MlflowException:
-        return None
-    return next((model.model_id for model in outputs.model_outputs), None) if outputs else None

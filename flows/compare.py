@@ -12,7 +12,7 @@ from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.tracking import Tracker
 
 RUN_CHARACTERS = 12  # `stage --run` takes the beginning of an id
-METRICS = ("exp", "greedy", "validation_risk", "certificate", "effective_rows")
+METRICS = ("exp", "greedy", "validation_risk", "certificate_log10", "effective_rows")
 COLUMNS = {"exp": "EXP", "greedy": "greedy", "validation_risk": "validation risk"}
 
 

@@ -11,12 +11,13 @@ from multilogger.tasks.evaluate import Evaluation, load_evaluation
 
 
 def record_cell(tracker: Tracker, run_id: str, outcomes: Mapping[str, Outcome]) -> None:
-    """Log the metrics that every method has, and the log that it learned from."""
+    """Log the metrics that every method has, the log that it learned from, and the policy as a model."""
     metrics = cell_metrics(load_evaluation(outcomes["evaluate"].artifact))
     tracker.log(run_id, {}, [MetricPoint(name, value) for name, value in metrics.items()])
     used = bandit_log_used({"data": outcomes["reduce"].artifact, "log": outcomes["replay"].artifact})
     if used is not None:
         tracker.log_dataset(run_id, used)
+    tracker.link_models(run_id, tracker.models_of(outcomes["learn"].artifact.run_id))
 
 
 def cell_note(dataset: str, preset: str, seed: int, result: Evaluation) -> str:

@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunTag
+from mlflow.entities import (
+    Dataset,
+    DatasetInput,
+    InputTag,
+    LoggedModelOutput,
+    Metric,
+    Param,
+    Run,
+    RunTag,
+)
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -113,10 +122,11 @@ class Tracker:
         return str(run.info.run_id)
 
     def log(self, run_id: str, params: Mapping[str, Any], metrics: Sequence[MetricPoint] = ()) -> None:
-        """Write parameters and metrics, in as few calls as MLflow allows."""
+        """Write parameters that have a value, and metrics, in as few calls as MLflow allows."""
         now = int(time.time() * 1000)
         entities = [Metric(m.name, m.value, now, m.step) for m in metrics]
-        self._client.log_batch(run_id, params=[Param(k, _text(v)) for k, v in params.items()])
+        given = [Param(name, _text(value)) for name, value in params.items() if value is not None]
+        self._client.log_batch(run_id, params=given)
         for start in range(0, len(entities), BATCH):
             self._client.log_batch(run_id, metrics=entities[start : start + BATCH])
 
@@ -132,6 +142,19 @@ class Tracker:
         )
         context = InputTag("mlflow.data.context", "training")
         self._client.log_inputs(run_id, [DatasetInput(listed, [context])])
+
+    def models_of(self, run_id: str) -> list[str]:
+        """The ids of the models that a run made; none if the run is gone."""
+        try:
+            outputs = self._client.get_run(run_id).outputs
+        except MlflowException:
+            return []
+        return [model.model_id for model in outputs.model_outputs] if outputs else []
+
+    def link_models(self, run_id: str, models: Sequence[str]) -> None:
+        """Show models of other runs as a run's own."""
+        if models:
+            self._client.log_outputs(run_id, [LoggedModelOutput(model, step=0) for model in models])
 
     def describe(self, run_id: str, text: str) -> None:
         """Put Markdown before what the run's description says already."""
