@@ -12,7 +12,7 @@ class DatasetSpec:
     """What a dataset must look like, and where its files stand below a mirror.
 
     `n_train` and `n_test` are None when any number of rows is right (a user's own files).
-    A spec without files is embedded: it needs neither network nor mirror.
+    A spec without files is embedded: it needs neither network nor mirror. `loss` is a name of `losses.py`.
     """
 
     name: str
@@ -23,6 +23,7 @@ class DatasetSpec:
     train_file: str | None = None
     test_file: str | None = None
     note: str = ""
+    loss: str = "hamming"
 
     @property
     def embedded(self) -> bool:
@@ -33,6 +34,10 @@ DATASETS: dict[str, DatasetSpec] = {
     spec.name: spec
     for spec in (
         DatasetSpec("digits", 64, 10, 1257, 540, note="embedded; images of digits, one label a row"),
+        DatasetSpec(
+            "pairwise", 12, 6, 1500, 1000, note="embedded; simulated, with a loss that is not additive",
+            loss="crowding",
+        ),
         DatasetSpec(
             "scene", 294, 6, 1211, 1196, "multilabel/scene_train.bz2", "multilabel/scene_test.bz2",
             note="images of landscapes",

@@ -1,21 +1,11 @@
 """The embedded dataset: scikit-learn's 1,797 images of 8 x 8 pixels, ten one-hot labels."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from multilogger.components.labelled_data import LabelledData
+from multilogger.components.labelled_data import LabelledData, TrainTest
 
 SPLIT_SEED = 20190804  # fixed: the split is part of the dataset, not of an experiment
 TEST_ROWS = 540
-
-
-@dataclass(frozen=True)
-class TrainTest:
-    """The two splits of a dataset."""
-
-    train: LabelledData
-    test: LabelledData
 
 
 def load_digits_split() -> TrainTest:

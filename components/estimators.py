@@ -53,7 +53,7 @@ def lambda_weighted_risk(batch: LoggedBatch, lambdas: Vector, rule: WeightRule =
 
     R_lambda = sum_j lambda_j sum_i h/h_j delta,  lambda_j >= 0,  sum_j n_j lambda_j = 1
     """
-    _check_lambdas(batch, lambdas)
+    check_lambdas(batch, lambdas)
     weights = importance_weights(batch.log_target, batch.log_propensity, rule.clip)
     return _estimate(batch, weights, lambdas, rule)
 
@@ -94,7 +94,7 @@ def _estimate(batch: LoggedBatch, weights: Vector, lambdas: Vector, rule: Weight
     if rule.self_normalised:
         # Choice: one normaliser for the whole log, sum_i a_i w_i, not one a logger: a logger that the policy
         # has left then fades out, where dividing by its own mean weight would blow its few rows up.
-        _check_support(mean_weight, batch.rows)
+        check_support(mean_weight, batch.rows)
         value /= mean_weight
         terms = weights * (batch.delta - value) / mean_weight  # delta method
     squares = float(shares @ shares)
@@ -115,7 +115,8 @@ def _standard_error(batch: LoggedBatch, terms: Vector, lambdas: Vector) -> float
     return math.sqrt(float(np.sum(lambdas**2 * batch.counts * variances)))
 
 
-def _check_lambdas(batch: LoggedBatch, lambdas: Vector) -> None:
+def check_lambdas(batch: LoggedBatch, lambdas: Vector) -> None:
+    """Refuse logger weights that do not add up to one over the rows of a log."""
     if lambdas.shape != (batch.loggers,):
         raise BadInput(
             f"one lambda a logger is needed, got shape {lambdas.shape} for {batch.loggers} loggers"
@@ -128,7 +129,8 @@ def _check_lambdas(batch: LoggedBatch, lambdas: Vector) -> None:
         )
 
 
-def _check_support(mean_weight: float, rows: int) -> None:
+def check_support(mean_weight: float, rows: int) -> None:
+    """Refuse to normalise by weights that are all 0."""
     if mean_weight == 0:
         raise BadInput(
             f"a self-normalised risk needs one row that the policy could have taken, got weight 0 in "

@@ -51,6 +51,14 @@ class LabelledData:
         return LabelledData(self.x[rows], self.y[rows])
 
 
+@dataclass(frozen=True)
+class TrainTest:
+    """The two splits of a dataset."""
+
+    train: LabelledData
+    test: LabelledData
+
+
 def save_split(path: Path, data: LabelledData) -> None:
     """Write one split to a safetensors file."""
     from safetensors.numpy import save_file

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from multilogger.components.bandit_log import LogRows
 from multilogger.components.labelled_data import Labels
-from multilogger.components.policies import Matrix, hamming, log_probability, sample
+from multilogger.components.losses import HAMMING, Loss
+from multilogger.components.policies import Matrix, log_probability, sample
 
 
 class SplitBy(StrEnum):
@@ -55,7 +56,12 @@ def validation_rows(plan: ReplayPlan, rows: int, logger: int, pass_: int) -> NDA
 
 
 def replay_pass(
-    logger_logits: list[Matrix], truth: Labels, logger: int, pass_: int, plan: ReplayPlan
+    logger_logits: list[Matrix],
+    truth: Labels,
+    logger: int,
+    pass_: int,
+    plan: ReplayPlan,
+    loss: Loss = HAMMING,
 ) -> Iterator[LogRows]:
     """One pass of train through logger j, in batches: y ~ h_j(.|x), delta, log h_k(y|x) for every k.
 
@@ -72,7 +78,7 @@ def replay_pass(
         yield LogRows(
             context=np.arange(here.start, here.stop, dtype=np.int32),
             action=action,
-            delta=hamming(action, truth[here]),
+            delta=loss.value(action, truth[here]),
             log_propensity=every[:, logger],
             log_propensities=every,
             validation=kept_aside[here],

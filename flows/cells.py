@@ -7,12 +7,13 @@ from pydantic import BaseModel, ConfigDict
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipeline import LEARN, learn_steps
 from multilogger.flows.settings import PipelineSettings, pipeline_settings
+from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation
 
 
 class Cell(BaseModel):
-    """What to run, and where in a table or sweep it stands; see `CellResult` for the last three."""
+    """What to run, and where in a table or sweep it stands; see `CellResult` for the last four."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     dataset: str
@@ -23,6 +24,7 @@ class Cell(BaseModel):
     settings: dict[str, Any] = {}
     replay_count: int | None = None
     tau: float | None = None
+    loggers: int | None = None
     choice: str = ""
 
     @property
@@ -30,6 +32,8 @@ class Cell(BaseModel):
         """Where in a sweep the cell stands, for people."""
         if self.replay_count is not None:
             return f"{self.replay_count} replays of logger 1"
+        if self.loggers is not None:
+            return f"{self.loggers} loggers"
         return f"tau {self.tau:g}" if self.tau is not None else self.choice
 
     @property
@@ -52,7 +56,7 @@ class Cell(BaseModel):
         return CellResult(
             exp=evaluation.exp,
             greedy=evaluation.greedy,
-            validation_risk=evaluation.estimates["balanced-sn"]["value"],
+            validation_risk=evaluation.estimates[VALIDATION_ESTIMATOR]["value"],
             page=page,
             **self._place(),
         )

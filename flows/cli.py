@@ -175,7 +175,8 @@ def learn(
 def reproduce(
     context: typer.Context,
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices or all.")
+        str,
+        typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers or all."),
     ] = "table2",
     datasets: Annotated[
         list[str] | None,
@@ -206,10 +207,17 @@ def reproduce(
             from multilogger.flows.reproduce import reproduce as flow
 
             done = flow(target, datasets, methods, seeds, preset, mirror, str(out), settings, workers)
-            from multilogger.flows.summary import reproduction_rows
-        terminal.table("Table 2: expected Hamming loss on test", reproduction_rows(done.reproduction))
+        from multilogger.flows.reproduction_tables import reproduction_tables
+
+        for title, rows in reproduction_tables(done.reproduction).items():
+            terminal.table(title, rows)
+        typer.echo(f"Report      {_from_here(done.out / 'report.html')}")
         where_to_look(done.run_id)
         if done.failures:
+            terminal.say(
+                f"multilogger: {len(done.failures)} of {len(done.reproduction.cells)} cells failed; "
+                "the report says why, and the same command runs those again"
+            )
             raise typer.Exit(INCOMPLETE)
 
 

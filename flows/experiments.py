@@ -1,8 +1,11 @@
 """The paper's experiments (section 5) as cells: what to run for each table and figure."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
@@ -17,6 +20,11 @@ TEMPERATURES = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 
 # The paper's Table 2 and its figures have different loggers on Yeast: those of C = 0.03 and of C = 0.1.
 TABLE2_LOGGERS: dict[str, dict[str, Any]] = {"yeast": {"train-loggers.C": 0.03}}
+
+# The same eight passes through train in all, by ever more loggers between the paper's two.
+LOGGER_COUNTS = (2, 4, 8)
+ALL_PASSES = 8
+LOGGER_STUDY_METHODS = ("naive", "weighted", "balanced", "additive", "dr")
 
 # What the paper leaves open, one change from our defaults at a time, for the method below.
 CHOICES_METHOD = "weighted"
@@ -57,6 +65,16 @@ class Scope:
         """What an MLflow run shows of it."""
         own = {"datasets": self.datasets, "methods": self.methods, "seeds": self.seeds}
         return {**own, "preset": self.preset, "mirror": self.mirror, **self.settings}
+
+    def command(self, target: str) -> str:
+        """The command that asks for it."""
+        words = ["multilogger reproduce", target]
+        words += [f"--dataset {name}" for name in self.datasets or ()]
+        words += [f"--method {name}" for name in self.methods or ()]
+        words += [f"--seeds {self.seeds}", f"--preset {self.preset}"]
+        words += [f"--mirror {shlex.quote(self.mirror)}"] if self.mirror else []
+        words += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in self.settings.items()]
+        return " ".join(words)
 
     def cells(
         self, dataset: str, method: str, settings: Mapping[str, Any] | None = None, **place: Any
@@ -120,6 +138,22 @@ def choices(scope: Scope) -> list[Cell]:
     return cells
 
 
+def loggers(scope: Scope) -> list[Cell]:
+    """Beyond the paper: J = 2, 4, 8 loggers, alphas evenly spaced in their logarithm, as many rows in all."""
+    cells: list[Cell] = []
+    for dataset in scope.datasets or FIGURE_DATASETS:
+        for method in scope.methods or LOGGER_STUDY_METHODS:
+            for count in LOGGER_COUNTS:
+                alphas = [round(float(alpha), 4) for alpha in np.geomspace(0.05, 2.0, count)]
+                settings = {
+                    **TABLE2_LOGGERS.get(dataset, {}),
+                    "train-loggers.alphas": alphas,
+                    "replay.passes": ALL_PASSES // count,
+                }
+                cells += scope.cells(dataset, method, settings, loggers=count)
+    return cells
+
+
 def _temperature_sweep(scope: Scope, method: str) -> list[Cell]:
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
@@ -136,6 +170,7 @@ EXPERIMENTS: dict[str, Callable[[Scope], list[Cell]]] = {
     "figure2": figure2,
     "figure3": figure3,
     "choices": choices,
+    "loggers": loggers,
 }
 TARGETS = (*EXPERIMENTS, "all")
 

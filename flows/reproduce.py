@@ -2,23 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
+from prefect.artifacts import create_markdown_artifact
 
+from multilogger.components.reproduction.report_folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
 from multilogger.flows.cells import Cell
 from multilogger.flows.experiments import Scope, plan_of
 from multilogger.flows.flow_run import tidy, tracked_run
+from multilogger.flows.reproduction_tables import reproduction_tables
 from multilogger.flows.run_cells import run_cells
+from multilogger.flows.tables import to_markdown
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.lookup import Lookup
+from multilogger.tasks.engine.progress import open_bar
 from multilogger.tasks.engine.store import Store
 
 EXPERIMENT = "reproductions"
 DEFAULT_OUT = "reproduction"
 DEFAULT_WORKERS = 2
+UI_ADDRESS = "http://127.0.0.1:5000"
 
 
 @dataclass(frozen=True)
@@ -112,9 +119,35 @@ def _reproduce(title: str, plan: dict[str, list[Cell]], scope: Scope, out: Path,
         results = iter(run_cells(cells, workers))
         parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
         reproduction = Reproduction(table1=_sizes(cells), **parts)
+        with open_bar("writing the report", None):
+            files = write_outputs(
+                reproduction, folder, _mlflow_address(store), [scope.command(title)], _origin(scope)
+            )
+            run.tracker.log_files(run.run_id, files)
         failed = sum(bool(cell.error) for cell in reproduction.cells)
         run.log_metrics({"cells": len(cells), "failed_cells": failed})
+    _show_on_run_page(name, reproduction)
     return Reproduced(reproduction, folder, run.run_id)
+
+
+def _show_on_run_page(name: str, reproduction: Reproduction) -> None:
+    """The tables as a Prefect artifact."""
+    tables = reproduction_tables(reproduction)
+    parts = [f"# {name}", *(f"## {title}\n\n{to_markdown(rows)}" for title, rows in tables.items())]
+    create_markdown_artifact("\n\n".join(parts), key="reproduction", description="Tables of a reproduction")
+
+
+def _mlflow_address(store: Store) -> str:
+    """Where the report's links lead: the tracking server, or where `multilogger ui` shows this store."""
+    return store.tracking_uri if store.tracks_by_server else UI_ADDRESS
+
+
+def _origin(scope: Scope) -> dict[str, str]:
+    return {
+        "multilogger": version("multilogger"),
+        "preset": scope.preset,
+        "seeds": f"0 to {scope.seeds - 1}" if scope.seeds > 1 else "0",
+    }
 
 
 def _given(names: Sequence[str] | None) -> tuple[str, ...] | None:

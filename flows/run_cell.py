@@ -4,6 +4,7 @@ from multilogger.flows.cells import Cell
 from multilogger.flows.flow_run import Finished, flow_run
 from multilogger.flows.pipeline import learn_steps
 from multilogger.flows.settings import flat
+from multilogger.tasks.cell_metrics import cell_metrics
 from multilogger.tasks.evaluate import load_evaluation
 
 
@@ -15,5 +16,5 @@ def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = F
     ) as run:
         outcomes = {stage: run.runner.realise(step) for stage, step in learn_steps(chosen).items()}
         result = load_evaluation(outcomes["evaluate"].artifact)
-        run.log_metrics({"exp": result.exp, "greedy": result.greedy})
+        run.log_metrics(cell_metrics(result))
     return Finished(outcomes, run.run_id)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from multilogger.components.reproduction.results import Reproduction
 from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.execution import Outcome, Status
 from multilogger.tasks.evaluate import load_evaluation
@@ -64,12 +63,4 @@ def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:
             "certificate": f"{result.certificates[name]['bound']:.4g}" if name in result.certificates else "",
         }
         for name, parts in result.estimates.items()
-    ]
-
-
-def reproduction_rows(reproduction: Reproduction) -> Rows:
-    """A placeholder."""
-    return [
-        {"dataset": c.dataset, "method": c.method, "seed": str(c.seed), "EXP": f"{c.exp}", "error": c.error}
-        for c in reproduction.cells
     ]

@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.labelled_data import LabelledData, load_split, save_split
+from multilogger.components.losses import HAMMING, Loss, find_loss
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
@@ -19,9 +20,12 @@ class DatasetFacts(BaseModel):
     sparse: bool
     labels_per_row: float
     rows_without_label: int
+    loss: str = HAMMING.name
 
 
-def save_dataset(run: StageRun, name: str, train: LabelledData, test: LabelledData) -> DatasetFacts:
+def save_dataset(
+    run: StageRun, name: str, train: LabelledData, test: LabelledData, loss: str = HAMMING.name
+) -> DatasetFacts:
     """Write both splits and their facts; the splits apart, so that only who needs test reads it."""
     save_split(run.file("train.safetensors"), train)
     save_split(run.file("test.safetensors"), test)
@@ -34,13 +38,19 @@ def save_dataset(run: StageRun, name: str, train: LabelledData, test: LabelledDa
         sparse=train.is_sparse,
         labels_per_row=float(train.y.sum(axis=1).mean()),
         rows_without_label=int((train.y.sum(axis=1) == 0).sum()),
+        loss=loss,
     )
-    run.save_json("dataset.json", facts.model_dump())
+    run.save_json("dataset.json", facts.model_dump(exclude_defaults=True))
     return facts
 
 
 def load_facts(data: Artifact) -> DatasetFacts:
     return DatasetFacts(**read_json(data.folder / "dataset.json"))
+
+
+def load_loss(data: Artifact) -> Loss:
+    """The loss that the dataset is judged by."""
+    return find_loss(load_facts(data).loss)
 
 
 def load_train(data: Artifact) -> LabelledData:

@@ -1,7 +1,7 @@
 """Stage: a dataset's files, from LibSVM, a mirror or the user's disk -> checked train and test splits."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 from multilogger.components.datasets import DATASETS, LIBSVM, DatasetSpec, find_dataset
 from multilogger.components.digits import load_digits_split
 from multilogger.components.errors import BadInput
+from multilogger.components.labelled_data import TrainTest
+from multilogger.components.pairwise import load_pairwise_split
 from multilogger.components.svmlight import read_svmlight
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
@@ -19,6 +21,10 @@ from multilogger.tasks.engine.stage_run import StageRun
 
 ATTEMPTS = 3
 TIMEOUT_SECONDS = 30.0
+EMBEDDED: dict[str, Callable[[], TrainTest]] = {
+    "digits": load_digits_split,
+    "pairwise": load_pairwise_split,
+}
 
 
 class DownloadSettings(StageSettings):
@@ -104,8 +110,8 @@ def download(settings: DownloadSettings, run: StageRun) -> None:
     """Fetch a dataset, check its shape, labels and numbers, and log the paper's Table 1 row."""
     spec = settings.spec
     if spec.embedded:
-        digits = load_digits_split()
-        facts = save_dataset(run, spec.name, digits.train, digits.test)
+        splits = EMBEDDED[spec.name]()
+        facts = save_dataset(run, spec.name, splits.train, splits.test, spec.loss)
     else:
         with tempfile.TemporaryDirectory(dir=run.folder) as raw:
             train_file = _fetch(
@@ -119,7 +125,7 @@ def download(settings: DownloadSettings, run: StageRun) -> None:
                 advance()
                 test = read_svmlight(test_file, spec, spec.n_test)
                 advance()
-        facts = save_dataset(run, spec.name, train, test)
+        facts = save_dataset(run, spec.name, train, test, spec.loss)
     run.log_metrics(table1_metrics(facts))
 
 

@@ -19,8 +19,9 @@ from multilogger.components.divergences import exact_divergence, harmonic_diverg
 from multilogger.components.estimators import Estimate, balanced_risk, lambda_weighted_risk, naive_risk
 from multilogger.components.importance import RAW, SELF_NORMALISED
 from multilogger.components.logged_batch import LoggedBatch
-from multilogger.components.policies import Matrix, Vector, expected_hamming, greedy, hamming, log_probability
-from multilogger.tasks.dataset_files import load_test, load_train
+from multilogger.components.losses import Loss
+from multilogger.components.policies import Matrix, Vector, greedy, log_probability
+from multilogger.tasks.dataset_files import load_loss, load_test, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
@@ -62,14 +63,15 @@ def evaluate(
     """Score a policy on test, and say what its logs alone would have said."""
     learned, test, contexts = load_learned(policy), load_test(data), load_train(data).x
     test_logits, logits = learned.logits(test.x), learned.logits(contexts)
-    batch = _validation_rows(log, logits)
+    loss = load_loss(data)
+    batch = _validation_rows(log, logits, loss)
     estimates = estimate_all(batch, load_shares(shares))
     logger_logits = [logger.logits(contexts) for logger in load_loggers(loggers)]
     certificates = certify_all(batch, estimates, load_shares(shares), logits, logger_logits, settings.eta)
     result = Evaluation(
         method=learned.method,
-        exp=float(expected_hamming(test_logits, test.y).mean()),
-        greedy=float(hamming(greedy(test_logits), test.y).mean()),
+        exp=float(loss.expected(test_logits, test.y).mean()),
+        greedy=float(loss.value(greedy(test_logits), test.y).mean()),
         estimates={name: _with_interval(estimate) for name, estimate in estimates.items()},
         certificates={name: _terms(certificate) for name, certificate in certificates.items()},
     )
@@ -130,7 +132,7 @@ def certify_all(
     }
 
 
-def _validation_rows(log: Artifact, logits: Matrix) -> LoggedBatch:
+def _validation_rows(log: Artifact, logits: Matrix, loss: Loss) -> LoggedBatch:
     """The validation side with log h(y|x) of the policy; a quarter of the log, held in memory."""
     batches = list(stream_log(log, validation=True))
     rows = [batch.rows for batch in batches]
@@ -140,7 +142,7 @@ def _validation_rows(log: Artifact, logits: Matrix) -> LoggedBatch:
         delta=np.concatenate([part.delta for part in rows]),
         log_propensity=np.concatenate([part.log_propensity for part in rows]),
         log_target=np.concatenate(targets),
-        max_loss=float(logits.shape[1]),
+        max_loss=loss.largest(logits.shape[1]),
         log_propensities=np.concatenate([part.log_propensities for part in rows]),
     )
 

@@ -1,16 +1,18 @@
 """Stage: bandit log -> a policy, by any of the methods."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, TypeAdapter, model_validator
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.components.learners.presets import ADDITIVE_METHODS, PRESETS, preset
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.loggers import load_policies
+from multilogger.tasks.additivity_check import check_additivity
+from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import SettingText, StageSettings, shown, stage
 from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
@@ -113,16 +115,19 @@ def _learned(
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
     training_log = load_training_log(data, loggers, log)
+    numbers = replace(settings.learner, loss=load_facts(data).loss)
     with run.progress(settings.method, settings.learner.epochs) as advance:
 
         def show(record: "EpochRecord") -> None:
             advance(1, f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}")
 
-        learned = learn(settings.method, training_log, settings.learner, settings.seed, show, run.checkpoints)
+        learned = learn(settings.method, training_log, numbers, settings.seed, show, run.checkpoints)
     _log_curves(learned.records, run)
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
+    if settings.method in ADDITIVE_METHODS:
+        check_additivity(learned.policy, training_log, run)
     return learned.policy
 
 

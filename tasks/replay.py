@@ -15,7 +15,7 @@ from multilogger.components.bandit_log import (
 )
 from multilogger.components.errors import BadInput
 from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
-from multilogger.tasks.dataset_files import load_facts, load_train
+from multilogger.tasks.dataset_files import load_facts, load_loss, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import Bar
 from multilogger.tasks.engine.setting_types import IntList
@@ -63,7 +63,7 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
     passes = settings.passes_of(len(policies))
     logits = [policy.logits(train.x) for policy in policies]
     plan = ReplayPlan(settings.seed, settings.validation, settings.split_by, settings.batch_rows)
-    name = load_facts(data).name
+    name, loss = load_facts(data).name, load_loss(data)
     summary: dict[str, dict[str, float]] = {}
     with run.progress("replaying", sum(passes) * train.rows) as advance:
         for j, policy in enumerate(policies):
@@ -71,7 +71,7 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
             for r in range(passes[j]):
                 origin = LogOrigin(name, settings.seed, j, policy.alpha, r)
                 schema = log_schema(train.labels, len(policies), origin)
-                rows = _counted(replay_pass(logits, train.y, j, r, plan), tally, advance)
+                rows = _counted(replay_pass(logits, train.y, j, r, plan, loss), tally, advance)
                 _write_file(run, rows, schema, j, r)
             summary[logger_name(j)] = tally.summary()
     run.save_json("summary.json", summary)

@@ -5,8 +5,9 @@ from pydantic import Field
 
 from multilogger.components.labelled_data import LabelledData
 from multilogger.components.loggers import LinearPolicy, fit_crf, load_policies, sample_rows, save_policies
-from multilogger.components.policies import expected_hamming, greedy, hamming
-from multilogger.tasks.dataset_files import load_test, load_train
+from multilogger.components.losses import Loss
+from multilogger.components.policies import greedy
+from multilogger.tasks.dataset_files import load_loss, load_test, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.setting_types import FloatList, PositiveFloat
 from multilogger.tasks.engine.stage import StageSettings, stage
@@ -33,7 +34,7 @@ class TrainLoggersSettings(StageSettings):
 
 @stage("train-loggers", version=1)
 def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun) -> None:
-    """Fit the loggers and the full-train CRF, and log the expected Hamming loss of each on test."""
+    """Fit the loggers and the full-train CRF, and log the expected loss of each on test."""
     train, test = load_train(data), load_test(data)
     rows = sample_rows(train.rows, settings.fraction, np.random.default_rng(settings.seed))
     with run.progress("fitting labels", 2 * train.labels) as advance:
@@ -43,7 +44,7 @@ def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun)
         "crf": crf
     }
     save_policies(run.file(POLICY_FILE), policies)
-    scores = {name: _test_losses(policy, test) for name, policy in policies.items()}
+    scores = {name: _test_losses(policy, test, load_loss(data)) for name, policy in policies.items()}
     run.save_json("scores.json", scores)
     run.log_metrics({f"{kind}/{name}": v for name, both in scores.items() for kind, v in both.items()})
 
@@ -60,14 +61,14 @@ def load_loggers(loggers: Artifact) -> list[LinearPolicy]:
 
 
 def load_scores(loggers: Artifact) -> dict[str, dict[str, float]]:
-    """Losses on test by policy: `exp` (expected Hamming loss) and `greedy`."""
+    """Losses on test by policy: `exp` (expected loss) and `greedy`."""
     scores: dict[str, dict[str, float]] = read_json(loggers.folder / "scores.json")
     return scores
 
 
-def _test_losses(policy: LinearPolicy, test: LabelledData) -> dict[str, float]:
+def _test_losses(policy: LinearPolicy, test: LabelledData, loss: Loss) -> dict[str, float]:
     logits = policy.logits(test.x)
     return {
-        "exp": float(expected_hamming(logits, test.y).mean()),
-        "greedy": float(hamming(greedy(logits), test.y).mean()),
+        "exp": float(loss.expected(logits, test.y).mean()),
+        "greedy": float(loss.value(greedy(logits), test.y).mean()),
     }

@@ -14,10 +14,10 @@ from multilogger.components.learners.objectives import NAIVE
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.losses import find_loss
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import expected_hamming
-from multilogger.components.torch_policies import expected_hamming as differentiable_hamming
+from multilogger.components.torch_losses import EXPECTED_LOSSES
 
 HELD_OUT = 0.25  # of the contexts, as the share of rows that bandit learners keep aside
 
@@ -29,6 +29,7 @@ class FullInformationLearner:
         if log.truth is None:
             raise BadInput("full-information needs the true labels, got a log without truth; fill it in")
         self.settings, self.truth = settings, log.truth
+        self.loss, self.expected = find_loss(settings.loss), EXPECTED_LOSSES[settings.loss]
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = (
             Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
@@ -66,7 +67,7 @@ class FullInformationLearner:
             for rows in torch.split(order, self.settings.batch_size):
                 if len(rows) < 2:  # BatchNorm has no statistics of a single row
                     continue
-                risk = differentiable_hamming(self.network(self.x[rows]), self.labels[rows]).mean()
+                risk = self.expected(self.network(self.x[rows]), self.labels[rows]).mean()
                 self.optimiser.zero_grad()
                 risk.backward()  # type: ignore[no-untyped-call]
                 self.optimiser.step()
@@ -74,7 +75,7 @@ class FullInformationLearner:
     def record(self, epoch: int) -> EpochRecord:
         """The usual record, with true risks and no guard: nothing is estimated from weights here."""
         logits = network_logits(self.network, self.x)
-        risks = expected_hamming(logits, self.truth)
+        risks = self.loss.expected(logits, self.truth)
         counts = self.measure.train.counts
         held_out = float(risks[self.held_out.numpy()].mean())
         return replace(

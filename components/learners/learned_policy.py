@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from multilogger.components.ensemble_network import EnsembleNetwork
 from multilogger.components.errors import BadInput
 from multilogger.components.labelled_data import Features
 from multilogger.components.learners.settings import LearnerSettings
@@ -51,7 +52,10 @@ class Standardisation:
 
 @dataclass(frozen=True)
 class LearnedPolicy:
-    """h(y|x) as learned by `method`; `size` without hidden layers is a linear policy."""
+    """h(y|x) as learned by `method`; `size` without hidden layers is a linear policy.
+
+    The network may be an ensemble, whose members all have this size.
+    """
 
     network: PolicyNetwork
     size: NetworkSize
@@ -78,6 +82,18 @@ class LearnedPolicy:
         ]
         return np.concatenate(blocks) if blocks else np.empty((0, self.labels))
 
+    def mean_probabilities(self, x: Features) -> Matrix:
+        """The members' mean p(x) of an ensemble before it is sharpened, contexts (n, d): (n, q)."""
+        if not isinstance(self.network, EnsembleNetwork):
+            raise BadInput(f"a policy of {self.method!r} is one network; only an ensemble has a mean")
+        self.network.eval()
+        with torch.no_grad():
+            blocks = [
+                self.network.probabilities(self.standardisation(x[start : start + BLOCK_ROWS])).double()
+                for start in range(0, x.shape[0], BLOCK_ROWS)
+            ]
+        return torch.cat(blocks).numpy()
+
     def save(self, folder: Path) -> None:
         """Write `policy.safetensors` and `policy.json` into a folder that exists."""
         from safetensors.torch import save_file
@@ -95,6 +111,8 @@ class LearnedPolicy:
             "batch_norm": self.size.batch_norm,
             "settings": asdict(self.settings),
         }
+        if isinstance(self.network, EnsembleNetwork):
+            facts["members"] = len(self.network.members)
         (folder / "policy.json").write_text(json.dumps(facts, indent=2) + "\n")
 
 
@@ -105,7 +123,7 @@ def load_policy(folder: Path) -> LearnedPolicy:
     facts = json.loads((folder / "policy.json").read_text())
     tensors = load_file(folder / "policy.safetensors")
     size = NetworkSize(tuple(facts["hidden"]), facts["batch_norm"])
-    network = PolicyNetwork(facts["features"], facts["labels"], size, torch.Generator())
+    network = _blank_network(facts["features"], facts["labels"], size, facts.get("members"))
     network.load_state_dict(
         {
             name.removeprefix("network/"): value
@@ -124,6 +142,13 @@ def load_policy(folder: Path) -> LearnedPolicy:
         seed=facts["seed"],
         settings=settings_from_json(facts["settings"]),
     )
+
+
+def _blank_network(features: int, labels: int, size: NetworkSize, members: int | None) -> PolicyNetwork:
+    """A network of the right shape, whose numbers are still to come."""
+    if members is None:
+        return PolicyNetwork(features, labels, size, torch.Generator())
+    return EnsembleNetwork([PolicyNetwork(features, labels, size, torch.Generator()) for _ in range(members)])
 
 
 def settings_from_json(values: dict[str, object]) -> LearnerSettings:

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.additive import AdditiveLearner
 from multilogger.components.learners.direct import DirectLearner
+from multilogger.components.learners.dr import DoublyRobustLearner
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
@@ -26,6 +28,10 @@ def _constrained(objective: Objective) -> Build:
     return lambda log, settings, seed: DirectLearner(log, objective, True, settings, seed)
 
 
+def _additive(soft: bool) -> Build:
+    return lambda log, settings, seed: AdditiveLearner(log, soft, settings, seed)
+
+
 METHODS: dict[str, Build] = {
     "naive": _direct(NAIVE),
     "weighted": _direct(WEIGHTED),
@@ -34,6 +40,9 @@ METHODS: dict[str, Build] = {
     "weighted-reg": _constrained(WEIGHTED),
     "balanced-reg": _constrained(BALANCED),
     "wcrm": WCRMLearner,
+    "additive": _additive(soft=False),
+    "additive-soft": _additive(soft=True),
+    "dr": DoublyRobustLearner,
     "full-information": FullInformationLearner,
 }
 

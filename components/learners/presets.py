@@ -89,10 +89,38 @@ TUNED_KAPPA: dict[str, dict[str, float]] = {
 TUNED_KAPPA_ELSEWHERE = {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg": 0.5}
 
 
+# ---------------------------------------------------------------------------------------------- additive
+# Chosen by benchmarks/search_additive.py: squared error on the rows of contexts that no member has seen.
+ADDITIVE = replace(
+    TUNED,
+    risk_rate=1e-3,
+    weight_decay=3.0,
+    input_dropout=0.2,
+    context_batch=128,
+    epochs=50,
+    patience=50,  # the rate falls to 0 over the epochs, so all of them are run
+)
+ADDITIVE_DATASETS: dict[str, LearnerSettings] = {
+    "tmc500": replace(ADDITIVE, weight_decay=0.3, input_dropout=0.3, context_batch=256, epochs=20),
+    "tmc": replace(ADDITIVE, weight_decay=0.3, input_dropout=0.3, context_batch=256, epochs=20),
+}
+ADDITIVE_METHODS = ("additive", "additive-soft")
+
+
+def _doubly_robust(dataset: str) -> LearnerSettings:
+    """The additive model of the dataset, then a policy that starts sharp, near the greedy one."""
+    model = ADDITIVE_DATASETS.get(dataset, ADDITIVE)
+    return replace(model, model_epochs=model.epochs, epochs=20, patience=10)
+
+
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:
     """The settings of a preset for a dataset (any name: unknown ones take the defaults) and a method."""
     if name not in PRESETS:
         raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+    if method in ADDITIVE_METHODS:  # not of the paper, so of one preset only
+        return ADDITIVE_DATASETS.get(dataset, ADDITIVE)
+    if method == "dr":
+        return _doubly_robust(dataset)
     if name == "paper":
         settings = PAPER_METHODS.get(method.removesuffix("-reg"), PAPER)
         return replace(settings, batch_size=4096) if dataset.startswith("tmc") else settings

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from multilogger.components.errors import BadInput
+from multilogger.components.losses import find_loss
 from multilogger.components.network_size import NetworkSize
 
 
@@ -36,6 +37,13 @@ class DivergenceKind(StrEnum):
 
     VARIATIONAL = "variational"
     EXACT = "exact"
+
+
+class Regression(StrEnum):
+    """The loss model of dr: one that adds up over labels, or that with a free-form correction."""
+
+    ADDITIVE = "additive"
+    FREE = "free"
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,23 @@ class LearnerSettings:
     wcrm_l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     wcrm_rounds: int = 5
     wcrm_iterations: int = 20
+    # the additive loss model of additive and dr: networks, each blind to one fold of the contexts; contexts a
+    # step; the share of inputs left out of each; the least variance that a row's loss is taken to have; what
+    # dr multiplies the additive model's logits by at its start
+    folds: int = 5
+    context_batch: int = 128
+    input_dropout: float = 0.0
+    working_noise: float = 0.02
+    sharpness: float = 8.0
+    # dr: its loss model, the epochs of that and the nodes of a free-form correction; whether rows are weighed
+    # by h/h_j and lambda*, or balanced; the rate of the policy, which starts from the additive one
+    regression: Regression = Regression.ADDITIVE
+    model_epochs: int = 50
+    correction_hidden: int = 64
+    dr_weighted: bool = False
+    policy_rate: float = 3e-4
+    # the dataset's loss, which full-information minimises; the others know it from the logged losses alone
+    loss: str = "hamming"
     # model selection: the mean weight S that the better-supported logger must have on the validation split
     least_mean_weight: float = 0.5
     most_mean_weight: float = 2.0
@@ -107,7 +132,17 @@ class LearnerSettings:
 
 
 def _check_positive(settings: LearnerSettings) -> None:
-    for name in ("clip", "risk_rate", "regulariser_rate", "discriminator_rate", "tau", "kappa"):
+    for name in (
+        "clip",
+        "risk_rate",
+        "regulariser_rate",
+        "discriminator_rate",
+        "tau",
+        "kappa",
+        "working_noise",
+        "sharpness",
+        "policy_rate",
+    ):
         value = getattr(settings, name)
         if not value > 0:
             raise BadInput(f"{name} must be above 0, got {value}")
@@ -119,6 +154,9 @@ def _check_positive(settings: LearnerSettings) -> None:
         "minimum_steps",
         "wcrm_rounds",
         "wcrm_iterations",
+        "context_batch",
+        "model_epochs",
+        "correction_hidden",
     ):
         count = getattr(settings, name)
         if count < 1:
@@ -130,7 +168,10 @@ def _check_positive(settings: LearnerSettings) -> None:
 
 
 def _check_ranges(settings: LearnerSettings) -> None:
-    for name in ("lambda_floor", "moving_average"):
+    find_loss(settings.loss)
+    if settings.folds < 2:
+        raise BadInput(f"folds must be at least 2, got {settings.folds}; none would be left to judge")
+    for name in ("lambda_floor", "moving_average", "input_dropout"):
         value = getattr(settings, name)
         if not 0 <= value < 1:
             raise BadInput(f"{name} must be at least 0 and below 1, got {value}")

@@ -8,22 +8,20 @@ from multilogger.components.reproduction.results import CellResult, Reproduction
 
 Key = TypeVar("Key", bound=Hashable)
 
-PARTS = ("table2", "figure1", "figure2", "figure3", "choices")
+PARTS = ("table2", "figure1", "figure2", "figure3", "choices", "loggers")
 """The fields of a reproduction that hold cells."""
 
 
 def succeeded(cell: CellResult) -> bool:
-    """Whether a cell has a number that can be used; EXP is a loss, so a finite number above 0."""
-    return cell.exp is not None and math.isfinite(cell.exp) and cell.exp > 0
+    """Whether a cell has a number that can be used; EXP is a loss, so finite and not below 0."""
+    return cell.exp is not None and math.isfinite(cell.exp) and cell.exp >= 0
 
 
 def failure_reason(cell: CellResult) -> str:
     """Why a cell has no number."""
     if cell.error:
         return cell.error
-    return (
-        "no result and no reason given" if cell.exp is None else f"EXP is {cell.exp}, not a positive number"
-    )
+    return "no result and no reason given" if cell.exp is None else f"EXP is {cell.exp}, which is no loss"
 
 
 def failed_cells(reproduction: Reproduction) -> list[tuple[str, CellResult]]:
@@ -36,7 +34,7 @@ def cell_count(reproduction: Reproduction) -> int:
 
 
 def grouped(cells: Iterable[CellResult], key: Callable[[CellResult], Key]) -> dict[Key, list[CellResult]]:
-    """Cells by key, keys in order of appearance, the cells of each by seed so that sums do not depend on it."""
+    """Cells by key, keys as they appear; those of a key by seed, so that sums do not depend on the order."""
     groups: dict[Key, list[CellResult]] = {}
     for cell in cells:
         groups.setdefault(key(cell), []).append(cell)

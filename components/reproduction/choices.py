@@ -1,4 +1,4 @@
-"""What each choice is worth where the paper is silent: paired differences to `default` over the same seeds."""
+"""What each choice is worth where the paper is silent: differences to `default`, paired by seed."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ DEFAULT = "default"
 
 SENTENCES = {
     "loss_shift=none": "Take the losses as they are, so that avoiding the logged actions pays.",
-    "loss_shift=poem": "Subtract the largest possible loss, as POEM does, so that every logged action attracts.",
+    "loss_shift=poem": "Subtract the largest loss, as POEM does, so that every logged action attracts.",
     "loss_shift=baseline": "Subtract the mean loss of the better logger.",
     "loss_shift=running": "Subtract the current policy's own risk, anew each epoch.",
     "weights=raw": "Take the importance weights as they are, without a cut.",

@@ -8,7 +8,7 @@ from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.verdicts import Claim, Verdict, adjusted
 
 
-def tested_claims(reproduction: Reproduction) -> list[Claim]:
+def judged_claims(reproduction: Reproduction) -> list[Claim]:
     """Section 5's claims with their tests; Holm's correction runs over all of them together."""
     return adjusted([*table2_claims(reproduction), *sweep_claims(reproduction)])
 
@@ -20,10 +20,11 @@ def summary(claims: list[Claim]) -> str:
     if tests == 0:
         return "Nothing was run that bears on a claim of the paper."
     return (
-        f"{_count(tests, 'test')} of {_count(len(claims), 'claim')}: after Holm's correction for "
-        f"{_count(tests, 'test')} at 5 %, {_verb(words[Verdict.HOLDS], 'holds', 'hold')}, "
+        f"Of {_count(tests, 'test')} on {_count(len(claims), 'claim')} of the paper, "
+        f"{_verb(words[Verdict.HOLDS], 'holds', 'hold')}, "
         f"{_verb(words[Verdict.FAILS], 'does not', 'do not')}, and "
-        f"{_verb(words[Verdict.UNDECIDED], 'is', 'are')} undecided with these seeds."
+        f"{_verb(words[Verdict.UNDECIDED], 'is', 'are')} undecided with these seeds, "
+        "at the 5\u00a0% level after Holm's correction."
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from multilogger.components.reproduction.cells import failed_cells, failure_reason
 from multilogger.components.reproduction.choices import ChoiceRow
+from multilogger.components.reproduction.logger_study import LoggerStudyRow
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
 from multilogger.components.reproduction.sweeps import AXES, SweepRow
 from multilogger.components.reproduction.table1 import Table1Row
@@ -124,7 +125,27 @@ def choices_csv(rows: Sequence[ChoiceRow]) -> str:
                 fixed(row.difference.mean, 4),
                 fixed(row.difference.low, 4),
                 fixed(row.difference.high, 4),
-                fixed(row.p, 4),
+                "" if row.p is None else f"{row.p:.3g}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def loggers_csv(rows: Sequence[LoggerStudyRow]) -> str:
+    header = ("dataset", "method", "preset", "loggers", "seeds", "exp_mean", "exp_low", "exp_high")
+    return _text(
+        header,
+        (
+            (
+                row.dataset,
+                row.method,
+                row.preset,
+                str(row.loggers),
+                str(row.exp.count),
+                fixed(row.exp.mean, 4),
+                fixed(row.exp.low, 4),
+                fixed(row.exp.high, 4),
             )
             for row in rows
         ),
@@ -144,7 +165,12 @@ def failed_csv(reproduction: Reproduction) -> str:
 
 def sweep_position(cell: CellResult) -> str:
     """Where in a sweep a cell stands, in words; empty outside of one."""
-    named = {"replay_count": number(cell.replay_count), "tau": number(cell.tau), "choice": cell.choice}
+    named = {
+        "replay_count": number(cell.replay_count),
+        "tau": number(cell.tau),
+        "loggers": number(cell.loggers),
+        "choice": cell.choice,
+    }
     return ", ".join(f"{name} {value}" for name, value in named.items() if value)
 
 

@@ -14,8 +14,15 @@ from multilogger.components.reproduction.claims import summary
 from multilogger.components.reproduction.csv_files import sweep_position
 from multilogger.components.reproduction.inline_svg import inline_svg
 from multilogger.components.reproduction.interval_strip import interval_strips
+from multilogger.components.reproduction.logger_study import LoggerStudyRow
 from multilogger.components.reproduction.method_names import MethodGroup, method_group, method_title
-from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_dataset, paper_table2
+from multilogger.components.reproduction.paper_figures import (
+    FIGURE_DATASET,
+    SAME_ROWS,
+    discrepancies,
+    paper_dataset,
+    paper_table2,
+)
 from multilogger.components.reproduction.plots import Picture
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.sweeps import SweepRow
@@ -40,6 +47,7 @@ class Contents:
     table2: Sequence[Table2Row]
     sweeps: Mapping[str, Sequence[SweepRow]]
     choices: Sequence[ChoiceRow]
+    loggers: Sequence[LoggerStudyRow]
     pictures: Mapping[str, Picture]
     mlflow_url: str
     commands: Sequence[str]
@@ -67,6 +75,11 @@ class FigureSection:
     picture: Picture
     rows: tuple[SweepRow, ...]
 
+    @property
+    def presets(self) -> bool:
+        """Whether presets must be told apart."""
+        return len({row.preset for row in self.rows if row.x is not None}) > 1
+
 
 @dataclass(frozen=True)
 class ChoiceSection:
@@ -77,6 +90,15 @@ class ChoiceSection:
     preset: str
     default: ChoiceRow | None
     rows: tuple[ChoiceRow, ...]
+
+
+@dataclass(frozen=True)
+class LoggerSection:
+    """EXP of each (method, preset) on a dataset by the number of loggers."""
+
+    dataset: str
+    counts: tuple[int, ...]
+    lines: Mapping[tuple[str, str], Mapping[int, LoggerStudyRow]]
 
 
 def render_page(contents: Contents) -> str:
@@ -121,7 +143,14 @@ def render_page(contents: Contents) -> str:
         cells=cell_count(contents.reproduction),
         table2=table2_sections(contents),
         figures=figure_sections(contents),
+        discrepancies=[
+            discrepancy
+            for figure, rows in contents.sweeps.items()
+            if any(row.dataset == FIGURE_DATASET for row in rows)
+            for discrepancy in discrepancies(figure)
+        ],
         choices=choice_sections(contents.choices),
+        loggers=logger_sections(contents.loggers),
     )
 
 
@@ -165,7 +194,7 @@ def figure_sections(contents: Contents) -> list[FigureSection]:
 
 
 def by_picture(figure: str, rows: Sequence[SweepRow]) -> dict[str, tuple[SweepRow, ...]]:
-    """A figure's rows by the name of their picture: the figure's own if it has one dataset, as in the paper."""
+    """A figure's rows by the name of their picture: the figure's own if there is one dataset only."""
     datasets = list(dict.fromkeys(row.dataset for row in rows))
     return {
         figure if len(datasets) == 1 else picture_name(figure, dataset): tuple(
@@ -186,6 +215,20 @@ def choice_sections(rows: Sequence[ChoiceRow]) -> list[ChoiceSection]:
         own = [row for row in rows if (row.dataset, row.method, row.preset) == key]
         default = next((row for row in own if row.choice == DEFAULT), None)
         sections.append(ChoiceSection(*key, default, tuple(row for row in own if row.choice != DEFAULT)))
+    return sections
+
+
+def logger_sections(rows: Sequence[LoggerStudyRow]) -> list[LoggerSection]:
+    sections = []
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        own = [row for row in rows if row.dataset == dataset]
+        lines = {
+            (row.method, row.preset): {
+                r.loggers: r for r in own if (r.method, r.preset) == (row.method, row.preset)
+            }
+            for row in own
+        }
+        sections.append(LoggerSection(dataset, tuple(sorted({row.loggers for row in own})), lines))
     return sections
 
 

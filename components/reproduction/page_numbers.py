@@ -52,22 +52,16 @@ def probability(p: float | None) -> str:
 
 
 def tested(test: ClaimTest, value: float | None) -> str:
-    """A tested quantity on its scale."""
-    if value is None:
-        return NOTHING
-    if test.scale is Scale.SHARE:
-        return f"{100 * value:.0f} %"
-    return signed(value, 4 if test.scale is Scale.SLOPE else 3)
+    """A tested quantity with the decimals of its scale."""
+    return signed(value, _digits(test))
 
 
 def tested_interval(test: ClaimTest) -> str:
-    """Its interval; one of shares is cut to what a share can be."""
-    low, high = test.sample.low, test.sample.high
-    if low is None or high is None:
-        return ""
-    if test.scale is Scale.SHARE:
-        low, high = max(0.0, low), min(1.0, high)
-    return f"[{tested(test, low)}, {tested(test, high)}]"
+    return interval(test.sample, _digits(test))
+
+
+def _digits(test: ClaimTest) -> int:
+    return 4 if test.scale is Scale.SLOPE else 3
 
 
 def thousands(value: int) -> str:

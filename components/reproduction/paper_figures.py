@@ -1,4 +1,4 @@
-"""The paper's own tables and figures, read from the CSV files that are shipped as `multilogger.data.paper`."""
+"""The paper's own tables and figures, from the CSV files that are shipped as `multilogger.data.paper`."""
 
 import csv
 from dataclasses import dataclass
@@ -12,6 +12,9 @@ SAME_ROWS = {"tmc500": "tmc"}
 
 FIGURE_DATASET = "yeast"
 """The dataset of Figures 1 to 3."""
+
+TABLE_REPLAYS = 4.0
+"""The replay count of both loggers in Table 2."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,31 @@ def paper_sweep(figure: str) -> PaperSweep:
         else:
             lines[row["method"]] = float(row["inverse_exp"])
     return PaperSweep(curves, lines)
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """A method's EXP in a figure of the paper, and in its Table 2."""
+
+    figure: str
+    method: str
+    in_figure: float
+    in_table: float
+
+
+def discrepancies(figure: str) -> list[Discrepancy]:
+    """Where a figure and Table 2 print different numbers for one setting (more than 1 % apart).
+
+    Table 2 has four replays, so Figure 1 is read there; no temperature is printed for it, so Figures 2 and 3
+    are read at their best.
+    """
+    sweep, table = paper_sweep(figure), paper_table2()[FIGURE_DATASET]
+    heights = {
+        method: curve[TABLE_REPLAYS] if figure == "figure1" else max(curve.values())
+        for method, curve in sweep.curves.items()
+    } | sweep.lines
+    found = [Discrepancy(figure, method, 1 / height, table[method]) for method, height in heights.items()]
+    return [d for d in found if abs(d.in_figure / d.in_table - 1) > 0.01]
 
 
 def _rows(name: str) -> list[dict[str, str]]:

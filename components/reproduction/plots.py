@@ -4,11 +4,13 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 INK = "#24292f"
 MUTED = "#6e7781"
@@ -17,7 +19,7 @@ BACKGROUND = "#ffffff"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 """Okabe and Ito's palette, which a colour-blind reader can tell apart."""
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "multilogger",
     "svg.fonttype": "path",
     "font.family": "DejaVu Sans",
@@ -58,7 +60,7 @@ class Picture:
 def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
     """A figure in our style; it knows nothing of pyplot, so threads and other figures do not matter."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.09))
         FigureCanvasAgg(figure)
         yield figure, figure.add_subplot()
 
@@ -66,8 +68,10 @@ def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
 def encoded(name: str, title: str, figure: Figure) -> Picture:
     """Both encodings, without the date and the program's name that matplotlib would write into them."""
     svg, png = io.BytesIO(), io.BytesIO()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not again for each encoding
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(png, format="png", dpi=200, metadata={"Software": None})
+    figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
     return Picture(name, title, svg.getvalue(), png.getvalue())
 
 

@@ -5,14 +5,16 @@ from pathlib import Path
 
 from multilogger.components.reproduction.cells import failed_cells
 from multilogger.components.reproduction.choices import choice_rows
-from multilogger.components.reproduction.claims import tested_claims
+from multilogger.components.reproduction.claims import judged_claims
 from multilogger.components.reproduction.csv_files import (
     choices_csv,
     failed_csv,
+    loggers_csv,
     sweep_csv,
     table1_csv,
     table2_csv,
 )
+from multilogger.components.reproduction.logger_study import logger_study_rows
 from multilogger.components.reproduction.page import Contents, by_picture, picture_name, render_page
 from multilogger.components.reproduction.plots import Picture
 from multilogger.components.reproduction.results import Reproduction
@@ -64,11 +66,12 @@ def _contents(
             pictures[name] = sweep_picture(name, figure, list(own))
     return Contents(
         reproduction=reproduction,
-        claims=tested_claims(reproduction),
+        claims=judged_claims(reproduction),
         table1=table1_rows(reproduction),
         table2=table2,
         sweeps=sweeps,
         choices=choice_rows(reproduction),
+        loggers=logger_study_rows(reproduction),
         pictures=pictures,
         mlflow_url=mlflow_url,
         commands=commands,
@@ -84,6 +87,8 @@ def _csv_files(contents: Contents) -> dict[str, str]:
         files = {"table1.csv": table1_csv(contents.table1), **files}
     if contents.choices:
         files["choices.csv"] = choices_csv(contents.choices)
+    if contents.loggers:
+        files["loggers.csv"] = loggers_csv(contents.loggers)
     if failed_cells(contents.reproduction):
         files[FAILED] = failed_csv(contents.reproduction)
     return files

@@ -46,7 +46,9 @@ def sweep_picture(name: str, figure: str, rows: list[SweepRow]) -> Picture:
             _paper_curve(axes, figure, dataset, method, colour)
         for index, row in enumerate(row for row in rows if row.x is None):
             _line(axes, row, index, _label(row.method, row.preset, rows))
+        _paper_lines(axes, [row for row in rows if row.x is None])
         _scale(axes, figure, sorted({row.x for row in curves if row.x is not None}))
+        _limit(axes, rows)
         axes.set_ylabel("1 / EXP  (higher is better)")
         axes.set_xlabel(AXIS_NAMES[figure])
         axes.set_title(f"{TITLES[figure]} · {dataset}", loc="left", fontsize=10.5, fontweight="bold", pad=10)
@@ -91,7 +93,40 @@ def _line(axes: Axes, row: SweepRow, index: int, label: str) -> None:
         row.inverse.mean, color=SHADES.get(row.method, INK), linestyle=style, linewidth=1.3, label=label
     )
     if row.inverse.low is not None and row.inverse.high is not None:
-        axes.axhspan(row.inverse.low, row.inverse.high, color=MUTED, alpha=0.13, linewidth=0)
+        axes.axhspan(
+            row.inverse.low, row.inverse.high, color=SHADES.get(row.method, MUTED), alpha=0.08, linewidth=0
+        )
+
+
+def _paper_lines(axes: Axes, lines: list[SweepRow]) -> None:
+    """The paper's height of each line, as a mark on the right edge."""
+    printed = [(row.paper, SHADES.get(row.method, INK)) for row in lines if row.paper is not None]
+    for place, (height, colour) in enumerate(printed):
+        axes.plot(
+            [1],
+            [height],
+            "D",
+            transform=axes.get_yaxis_transform(),
+            color=colour,
+            markerfacecolor="none",
+            markersize=5,
+            clip_on=False,
+            label=None if place else "a line's height in the paper",
+        )
+
+
+def _limit(axes: Axes, rows: list[SweepRow]) -> None:
+    """The axis holds every mean and as much of the bands again; those of two seeds may run out of it."""
+    figure, dataset = rows[0].figure, rows[0].dataset
+    shown = {row.method for row in rows if row.x is not None}
+    curves = paper_sweep(figure).curves if dataset == FIGURE_DATASET else {}
+    printed = [v for method in shown for v in curves.get(method, {}).values()]
+    values = [v for row in rows for v in (row.inverse.mean, row.paper) if v is not None] + printed
+    if values:
+        low, high = min(values), max(values)
+        reach = (high - low) / 2 or 0.1 * high
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(max(bottom, low - reach), min(top, high + reach))
 
 
 def _scale(axes: Axes, figure: str, positions: list[float]) -> None:

@@ -59,7 +59,7 @@ def _row(figure: str, cells: list[CellResult]) -> SweepRow:
         preset=first.preset,
         x=x,
         cells=tuple(cells),
-        inverse=mean_over_seeds([1 / exp for exp in exps]),
+        inverse=mean_over_seeds([1 / exp for exp in exps if exp > 0]),
         exp_mean=mean_over_seeds(exps).mean,
         paper=paper_sweep(figure).at(first.method, x) if on_paper else None,
     )

@@ -11,7 +11,7 @@ from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_o
 
 @dataclass(frozen=True)
 class Table2Row:
-    """A method on a dataset. `cells` are all that were asked for, by seed; means are of those that succeeded."""
+    """A method on a dataset. `cells` are all that were run, by seed; means are of those that succeeded."""
 
     dataset: str
     method: str

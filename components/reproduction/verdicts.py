@@ -26,15 +26,15 @@ class Scale(StrEnum):
 
     EXP = "difference of EXP"
     SLOPE = "change of 1/EXP for each doubling"
-    SHARE = "share of temperatures"
 
 
 @dataclass(frozen=True)
 class ClaimTest:
     """One comparison: a t-test over seeds that the mean of `sample` is `bound`, where the claim says `side`.
 
-    `ours` and `paper` are the pairs of means behind a difference, if it is one; `paper_value` is the tested
-    quantity in the paper's own numbers. `adjusted_p` is Holm's, over all tests of a report.
+    `ours` and `paper` are the pairs of means behind a difference, if it is one. `paper_value` is the tested
+    quantity in the paper's own numbers; `note` and `paper_note` say more of ours and theirs.
+    `adjusted_p` is Holm's, over all tests of a report.
     """
 
     dataset: str
@@ -50,6 +50,7 @@ class ClaimTest:
     paper_bound: float = 0.0
     adjusted_p: float | None = None
     note: str = ""
+    paper_note: str = ""
 
     @property
     def p(self) -> float | None:

@@ -165,6 +165,11 @@ class Tracker:
         """Copy every file of a folder to the run's artifacts."""
         self._client.log_artifacts(run_id, str(folder))
 
+    def log_files(self, run_id: str, files: Sequence[Path]) -> None:
+        """Copy single files to the run's artifacts."""
+        for path in files:
+            self._client.log_artifact(run_id, str(path))
+
     def finished_stage_runs(self, stage: str, key: str) -> list[Run]:
         """Runs that computed this key and ended well, the newest first; whichever store they are of."""
         query = f"attributes.status = 'FINISHED' and tags.stage = '{stage}' and tags.key = '{key}'"

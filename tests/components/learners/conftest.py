@@ -67,4 +67,7 @@ def quick() -> LearnerSettings:
         wcrm_variances=(0.1,),
         wcrm_l2s=(1e-3, 1e-2, 1e-1),
         wcrm_rounds=2,
+        folds=2,
+        model_epochs=3,
+        policy_rate=1e-2,
     )

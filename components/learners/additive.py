@@ -1,0 +1,117 @@
+"""`additive`, the direct method: fit the additive loss model, then take the labels that it finds most likely.
+
+No label is ever seen; the model is fitted to the logged losses alone. `additive-soft` draws its labels, as
+sharply as the validation rows can vouch for, which suits a policy whose log is to be learned from again.
+"""
+
+import dataclasses
+
+import numpy as np
+import torch
+
+from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_robust
+from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork
+from multilogger.components.estimators import balanced_risk
+from multilogger.components.importance import SELF_NORMALISED, WeightRule
+from multilogger.components.learners.additive_model import (
+    AdditiveModel,
+    additive_loss,
+    expected_additive_loss,
+)
+from multilogger.components.learners.epoch_record import EpochRecord, Measure
+from multilogger.components.learners.learned_policy import Standardisation, network_logits
+from multilogger.components.learners.objectives import BALANCED
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.state import State
+from multilogger.components.learners.training_log import LogPart, TrainingLog
+from multilogger.components.network_size import NetworkSize
+from multilogger.components.networks import PolicyNetwork
+from multilogger.components.policies import Matrix, marginals
+
+SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
+
+
+class AdditiveLearner:
+    """The policy is the average of the model's members, greedy or soft.
+
+    The epoch is the one of least squared error on contexts that a member has not seen: rows of the validation
+    split may share their contexts with training rows, and would praise a network that knows them by heart.
+    """
+
+    def __init__(self, log: TrainingLog, soft: bool, settings: LearnerSettings, seed: int) -> None:
+        self.settings, self.soft = settings, soft
+        self.generator = torch.Generator().manual_seed(seed)
+        self.standardisation = (
+            Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
+        )
+        self.x = self.standardisation(log.x)
+        self.measure = Measure(log, BALANCED, settings)
+        self.model = AdditiveModel(self.x, self.measure.train, log.labels, settings, self.generator)
+        self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
+        self.network: PolicyNetwork = self.ensemble
+
+    @property
+    def size(self) -> NetworkSize:
+        return self.settings.policy_size
+
+    @property
+    def epochs(self) -> int:
+        return self.settings.epochs
+
+    @property
+    def patience(self) -> int:
+        return self.settings.patience
+
+    def run_epoch(self) -> None:
+        self.model.run_epoch()
+
+    def record(self, epoch: int) -> EpochRecord:
+        """The usual record; the score is the out-of-fold squared error of all rows, which needs no guard.
+
+        `train_risk` is the model's own estimate, `validation_risk` its doubly robust correction.
+        """
+        if self.soft:
+            self._soften()
+        logits, p = network_logits(self.network, self.x), self.model.out_of_fold()
+        counts = self.measure.train.counts
+        rule = WeightRule(self.settings.clip)
+        modelled = additive_predictions(self.measure.validation, p, logits)
+        risk = balanced_doubly_robust(self.measure.validation.under(logits), modelled, rule)
+        return dataclasses.replace(
+            self.measure.record(epoch, logits, counts / counts.sum()),
+            train_risk=float(additive_predictions(self.measure.train, p, logits).q_target.mean()),
+            validation_risk=risk.value,
+            validation_score=squared_error(p, self.measure.train, self.measure.validation),
+            eligible=True,
+        )
+
+    def _soften(self) -> None:
+        """The sharpness of the least risk plus `pessimism` standard errors by importance sampling.
+
+        The sharper a policy, the fewer rows speak of it, and the larger the error.
+        """
+        scores = {}
+        for sharpness in SHARPNESSES:
+            self.ensemble.sharpen(sharpness)
+            batch = self.measure.validation.under(network_logits(self.network, self.x))
+            scores[sharpness] = self.measure.score(balanced_risk(batch, SELF_NORMALISED))
+        self.ensemble.sharpen(min(scores, key=scores.__getitem__))
+
+    def state(self) -> State:
+        return self.model.state().under("model") | State({"generator": self.generator.get_state()})
+
+    def restore(self, state: State) -> None:
+        self.model.restore(state.below("model"))
+        self.generator.set_state(state.tensors["generator"])
+
+
+def additive_predictions(part: LogPart, p: Matrix, logits: Matrix) -> ModelledLoss:
+    """What the model p (m, q) says of rows, under the policy of given logits (m, q)."""
+    expected = expected_additive_loss(p, marginals(logits))
+    return ModelledLoss(additive_loss(p[part.context], part.action), expected[part.context])
+
+
+def squared_error(p: Matrix, *parts: LogPart) -> float:
+    """Mean squared error of the additive model p (m, q) over all rows of the given parts."""
+    squares = [np.square(part.delta - additive_loss(p[part.context], part.action)) for part in parts]
+    return float(np.concatenate(squares).mean())

@@ -1,0 +1,153 @@
+"""The additive loss model: a loss that adds up over labels, fitted to bandit rows without any label.
+
+q(x, y) = sum_l [ p_l(x) + y_l (1 - 2 p_l(x)) ] = |y| + z'p(x),  z_l = 1 - 2 y_l,
+
+with p_l(x) the chance that label l is right. Not in the paper.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multilogger.components.learners.context_rows import ContextRows, context_folds
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
+from multilogger.components.learners.training_log import LogPart
+from multilogger.components.networks import PolicyNetwork
+from multilogger.components.policies import Actions, Matrix, Vector
+
+BLOCK_CONTEXTS = 4096
+LEAST_SPREAD = 0.01  # added to p (1 - p), which is 0 for a label that the network is sure of
+
+
+def additive_loss(p: Matrix, y: Actions) -> Vector:
+    """q(x, y) of each row, from p (n, q) and actions (n, q): (n,)."""
+    return np.asarray(np.where(y == 1, 1.0 - p, p).sum(axis=1), dtype=np.float64)
+
+
+def expected_additive_loss(p: Matrix, h: Matrix) -> Vector:
+    """E_{y ~ h} q(x, y) in closed form, with h (n, q) the policy's marginals: (n,)."""
+    return np.asarray((p + h * (1.0 - 2.0 * p)).sum(axis=1), dtype=np.float64)
+
+
+def whitened_residuals(residual: Tensor, signs: Tensor, spread: Tensor, noise: Tensor) -> Tensor:
+    """Sigma^-1 r of each group of rows, r (g, k): (g, k).
+
+    Rows of one context share its true labels, so their residuals z'(t - p) + noise go together:
+    Sigma = Z diag(p (1 - p)) Z' + diag(noise). signs Z (g, k, q), spread p (1 - p) (g, q), noise (g, k).
+    """
+    covariance = torch.einsum("gkq,gq,gjq->gkj", signs, spread, signs) + torch.diag_embed(noise)
+    factor = torch.linalg.cholesky(covariance)
+    return torch.cholesky_solve(residual.unsqueeze(2), factor).squeeze(2)
+
+
+class AdditiveModel:
+    """Networks p_1(x)..p_K(x), each fitted on all contexts but those of its fold, by weighted least squares.
+
+    Least squares with any fixed weights finds the right p where the loss is additive; the weights only say
+    how fast. These are the best ones for labels that are independent given x: r' Sigma^-1 r, with Sigma held
+    fixed in each step. A logger whose rows scatter more than Sigma explains gets that excess as `noise` on
+    its rows, re-estimated after each epoch, so that its rows count for less.
+    """
+
+    def __init__(
+        self, x: Tensor, part: LogPart, labels: int, settings: LearnerSettings, generator: torch.Generator
+    ) -> None:
+        self.x, self.settings, self.generator = x, settings, generator
+        self.rows = ContextRows.of(part.context)
+        action = torch.from_numpy(part.action.astype(np.float32))
+        self.signs = self.rows.gather(1.0 - 2.0 * action)
+        self.target = self.rows.gather(torch.from_numpy(part.delta.astype(np.float32)) - action.sum(dim=1))
+        self.logger = self.rows.gather(torch.from_numpy(part.logger))
+        self.fold = context_folds(len(x), settings.folds, generator)
+        self.members = [
+            PolicyNetwork(x.shape[1], labels, settings.policy_size, generator) for _ in range(settings.folds)
+        ]
+        self.optimisers = [
+            torch.optim.AdamW(member.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay)
+            for member in self.members
+        ]
+        self.noise = torch.full((len(part.counts),), settings.working_noise)
+        self.epoch = 0
+
+    def run_epoch(self) -> None:
+        """Every member once through the contexts that it may see; then the noise of each logger anew."""
+        rate = self.settings.risk_rate * _decay(self.epoch, self.settings.epochs)
+        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+            optimiser.param_groups[0]["lr"] = rate
+            seen = torch.flatten(torch.nonzero(self.fold[self.rows.context] != k))
+            order = seen[torch.randperm(len(seen), generator=self.generator)]
+            for groups in torch.split(order, self.settings.context_batch):
+                if len(groups) > 1 or not self.settings.batch_norm:  # no statistics of a single context
+                    self._descend(member, optimiser, groups)
+        self.epoch += 1
+        self.noise = self._excess_noise()
+
+    def _descend(self, member: PolicyNetwork, optimiser: torch.optim.Optimizer, groups: Tensor) -> None:
+        member.train()
+        p = torch.sigmoid(member(self._thinned(self.x[self.rows.context[groups]])))
+        signs, present = self.signs[groups], self.rows.present[groups]
+        residual = self.target[groups] - torch.einsum("gkq,gq->gk", signs, p)
+        with torch.no_grad():
+            noise = self.noise[self.logger[groups]] * present + (1.0 - present)
+            pull = whitened_residuals(residual, signs, p * (1.0 - p) + LEAST_SPREAD, noise)
+        # With Sigma held fixed, r'Sigma^-1 r / 2 and (Sigma^-1 r)'r have the same gradient.
+        loss = (pull * residual).sum() / len(groups)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+    def _thinned(self, x: Tensor) -> Tensor:
+        """Contexts with some of their inputs left out at random, and the others scaled up for them."""
+        share = self.settings.input_dropout
+        if share == 0:
+            return x
+        kept = torch.rand(x.shape, generator=self.generator) >= share
+        return x * kept / (1.0 - share)
+
+    def _excess_noise(self) -> Tensor:
+        """What the residuals of each logger scatter beyond sum_l p_l (1 - p_l): (J,), floored."""
+        p = torch.from_numpy(self.out_of_fold().astype(np.float32))[self.rows.context]
+        residual = self.target - torch.einsum("gkq,gq->gk", self.signs, p)
+        excess = residual.square() - (p * (1.0 - p)).sum(dim=1, keepdim=True)
+        here = self.rows.present > 0
+        means = [excess[here & (self.logger == j)].mean() for j in range(len(self.noise))]
+        return torch.stack(means).clamp_min(self.settings.working_noise)
+
+    def out_of_fold(self) -> Matrix:
+        """p(x) of every context by the member that has not seen it: (m, q)."""
+        table = np.empty((len(self.x), self.signs.shape[2]))
+        for k in range(len(self.members)):
+            left_out = self.fold == k
+            if left_out.any():
+                table[left_out.numpy()] = self._chances(k, self.x[left_out]).double().numpy()
+        return table
+
+    def member(self, k: int) -> Tensor:
+        """p_k(x) of every context, seen or not: (m, q)."""
+        return self._chances(k, self.x)
+
+    def _chances(self, k: int, x: Tensor) -> Tensor:
+        member = self.members[k].eval()
+        with torch.no_grad():
+            return torch.cat([torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
+
+    def state(self) -> State:
+        state = State({"noise": self.noise.clone()}, {"epoch": self.epoch})
+        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+            state |= module_state(member).under(f"member-{k}")
+            state |= optimiser_state(optimiser).under(f"optimiser-{k}")
+        return state
+
+    def restore(self, state: State) -> None:
+        self.noise, self.epoch = state.tensors["noise"], int(state.numbers["epoch"])
+        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+            member.load_state_dict(state.below(f"member-{k}").tensors)
+            restore_optimiser(optimiser, state.below(f"optimiser-{k}"))
+
+
+def _decay(epoch: int, epochs: int) -> float:
+    """A half cosine from 1 to 0 over the run."""
+    return 0.5 * (1.0 + math.cos(math.pi * min(epoch / epochs, 1.0)))

@@ -1,0 +1,31 @@
+"""What a `learn` run leaves about the assumption that `additive` rests on."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from multilogger.tasks.engine.progress import say
+from multilogger.tasks.engine.stage_run import StageRun
+
+if TYPE_CHECKING:
+    from multilogger.components.learners.learned_policy import LearnedPolicy
+    from multilogger.components.learners.training_log import TrainingLog
+
+
+def check_additivity(policy: "LearnedPolicy", log: "TrainingLog", run: StageRun) -> None:
+    """Test it on the validation rows, keep the result, and say so if it does not hold."""
+    from multilogger.components.additivity import additivity_test
+
+    test = additivity_test(log, policy.mean_probabilities(log.x))
+    run.save_json("additivity.json", asdict(test) | {"rejected": test.rejected})
+    run.log_metrics(
+        {
+            "additivity/p_value": test.p_value,
+            "additivity/gain": test.gain,
+            "additivity/statistic": test.statistic,
+        }
+    )
+    if test.rejected:
+        say(
+            f"the loss does not add up over labels (p = {test.p_value:.2g}, pairs of labels explain "
+            f"{max(test.gain, 0.0):.1%} more of it): 'additive' may be biased here, use --method dr"
+        )
