@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.tracking import DatasetUsed
+from multilogger.tasks.engine.dataset_used import DatasetUsed
 from multilogger.tasks.replay import load_summary
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import cast
 
-from prefect import Task, task
+from prefect import State, Task, task
 from prefect.context import TaskRunContext
-from prefect.states import Completed, State
+from prefect.states import Completed
 from prefect.transactions import IsolationLevel
 from pydantic import BaseModel, ConfigDict
 
@@ -234,7 +235,7 @@ class Runner:
         state = stage_task(name, self.store, refresh)(
             name, step.settings, inputs, surroundings, return_state=True
         )
-        artifact = state.result()
+        artifact = cast(Artifact, state.result())  # Prefect unwraps the state of a restored result
         seconds = time.perf_counter() - started
         status = STATUS_OF_STATE.get(state.name or "", Status.COMPUTED)
         origin = " from MLflow" if status is Status.RESTORED else ""

@@ -6,31 +6,20 @@ A run that is RUNNING while nobody holds its lock belongs to a killed process; t
 import getpass
 import json
 import re
-import shutil
-import tempfile
 import time
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import (
-    Dataset,
-    DatasetInput,
-    InputTag,
-    LoggedModelOutput,
-    Metric,
-    Param,
-    Run,
-    RunTag,
-)
+from mlflow.entities import LoggedModelOutput, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
 from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.dataset_used import DatasetUsed
 from multilogger.tasks.engine.locks import FileLock, probing
+from multilogger.tasks.engine.model_logging import log_policy_model
 from multilogger.tasks.engine.stage_run import MetricPoint, ModelFiles
 from multilogger.tasks.engine.store import Store
 
@@ -44,18 +33,7 @@ STORE_TAG = "multilogger.store"
 EXPERIMENT_TAGS: dict[str, Any] = {
     "mlflow.experimentKind": "custom_model_development"
 }  # the pages for training
-DIGEST_CHARACTERS = 16
 NOTE_TAG = "mlflow.note.content"
-
-
-@dataclass(frozen=True)
-class DatasetUsed:
-    """A dataset as MLflow lists it: a name, the content's digest, a URI, and a few numbers."""
-
-    name: str
-    digest: str
-    source: str
-    profile: Mapping[str, int]
 
 
 class Tracker:
@@ -132,16 +110,7 @@ class Tracker:
 
     def log_dataset(self, run_id: str, used: DatasetUsed) -> None:
         """List a dataset as the training data of a run."""
-        kind = "http" if used.source.startswith("http") else "local"
-        listed = Dataset(
-            name=used.name,
-            digest=used.digest[:DIGEST_CHARACTERS],
-            source_type=kind,
-            source=json.dumps({"url" if kind == "http" else "uri": used.source}),
-            profile=json.dumps(dict(used.profile)),
-        )
-        context = InputTag("mlflow.data.context", "training")
-        self._client.log_inputs(run_id, [DatasetInput(listed, [context])])
+        self._client.log_inputs(run_id, [used.as_input()])
 
     def models_of(self, run_id: str) -> list[str]:
         """The ids of the models that a run made; none if the run is gone."""
@@ -181,7 +150,7 @@ class Tracker:
 
         # `runs:/` addresses would mix in the files of the run's models
         copies = get_artifact_repository(self._files_of(run), tracking_uri=self._store.tracking_uri)
-        copies.download_artifacts(name, str(folder))
+        copies.download_artifacts(name, str(folder))  # type: ignore[no-untyped-call]
 
     def _files_of(self, run: Run) -> str:
         """Where the run's files are; MLflow's database does not notice that a store was moved."""
@@ -193,34 +162,7 @@ class Tracker:
 
     def log_model(self, run_id: str, model: ModelFiles, folder: Path) -> None:
         """Offer files of a result as a pyfunc model: a DataFrame of features in, a DataFrame out."""
-        import mlflow
-        from mlflow.models import Model, ModelSignature
-        from mlflow.types import ColSpec, DataType, Schema, TensorSpec
-
-        mlflow.set_tracking_uri(self._store.tracking_uri)
-        run = self._client.get_run(run_id)
-        logged = self._client.create_logged_model(  # by itself, MLflow would put it into experiment 0
-            run.info.experiment_id, model.name, source_run_id=run_id, params=run.data.params
-        )
-        columns: list[ColSpec | TensorSpec] = [
-            ColSpec(DataType.double, f"x{column}") for column in range(model.features)
-        ]
-        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*input example was not provided", UserWarning)
-            data = Path(scratch) / model.name
-            data.mkdir()
-            for name in model.files:
-                shutil.copy(folder / name, data / name)
-            Model.log(
-                artifact_path=None,
-                model_id=logged.model_id,
-                flavor=mlflow.pyfunc,
-                run_id=run_id,
-                loader_module=model.loader_module,
-                data_path=str(data),
-                signature=ModelSignature(inputs=Schema(columns)),
-                pip_requirements=["multilogger"],
-            )
+        log_policy_model(self._client, self._store.tracking_uri, run_id, model, folder)
 
     def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
         """Set tags in one call."""

@@ -31,6 +31,12 @@ from multilogger.tasks.evaluate import load_evaluation
 from multilogger.tasks.learn import load_learned
 
 QUICK = {"learn.epochs": 2, "learn.hidden": [8], "replay.passes": [1]}
+METRICS = {
+    "validation_risk": 2.0,
+    "validation_low": 1.9,
+    "validation_high": 2.1,
+    "validation_mean_weight": 1.0,
+}
 CELL = RecordedCell(
     run_id="r",
     name="digits · weighted · seed 0",
@@ -38,12 +44,7 @@ CELL = RecordedCell(
     preset="tuned",
     seed=0,
     choices={},
-    metrics={
-        "validation_risk": 2.0,
-        "validation_low": 1.9,
-        "validation_high": 2.1,
-        "validation_mean_weight": 1.0,
-    },
+    metrics=METRICS,
     learn_run="l",
 )
 
@@ -57,13 +58,13 @@ def tracker(tmp_path: Path, migrated_mlflow: Path, monkeypatch: pytest.MonkeyPat
 
 
 def write_run(
-    tracker: Tracker, method: str, seed: int, exp: float, status: str = "FINISHED", **settings: Any
+    tracker: Tracker, method: str, seed: int, exp: float, status: str = "FINISHED", tau: float = 1.0
 ) -> str:
     """A cell's run as flows leave it, without the work."""
     tags = {"flow": method, "dataset": "digits", "seed": str(seed)}
     run = tracker.start("digits", f"digits · {method} · seed {seed}", Store.current().locks / "flow-x", tags)
-    params = {"learn.method": method, "learn.preset": "tuned", "learn.tau": 1.0, "learn.seed": seed}
-    tracker.log(run, {**params, **settings}, [MetricPoint("exp", exp), MetricPoint("validation_risk", exp)])
+    params = {"learn.method": method, "learn.preset": "tuned", "learn.tau": tau, "learn.seed": seed}
+    tracker.log(run, params, [MetricPoint("exp", exp), MetricPoint("validation_risk", exp)])
     tracker.client.set_terminated(run, status)
     return run
 
@@ -73,7 +74,7 @@ def test_one_row_a_method_with_means_over_seeds(tracker: Tracker) -> None:
     write_run(tracker, "weighted", 0, 9.0)  # an older run of the same cell
     best = write_run(tracker, "weighted", 0, 1.0)
     write_run(tracker, "weighted", 1, 2.0)
-    write_run(tracker, "naive", 0, 3.0, **{"learn.tau": 2.0})
+    write_run(tracker, "naive", 0, 3.0, tau=2.0)
     write_run(tracker, "naive", 0, 1.2)
     write_run(tracker, "naive", 1, 0.1, status="FAILED")
     rows = compare(tracker, "digits").rows
@@ -112,9 +113,9 @@ def test_what_cannot_be_compared(tracker: Tracker, choices: dict[str, Any], mess
         ({"method": "crf"}, False),
         ({"method": "full-information"}, False),
         ({"learn_run": None}, False),
-        ({"metrics": CELL.metrics | {"validation_mean_weight": 0.49}}, False),
-        ({"metrics": CELL.metrics | {"validation_mean_weight": 2.1}}, False),
-        ({"metrics": CELL.metrics | {"validation_high": float("nan")}}, False),
+        ({"metrics": METRICS | {"validation_mean_weight": 0.49}}, False),
+        ({"metrics": METRICS | {"validation_mean_weight": 2.1}}, False),
+        ({"metrics": METRICS | {"validation_high": float("nan")}}, False),
         ({"metrics": {"validation_risk": 1.0}}, False),
     ],
 )
@@ -170,10 +171,11 @@ def recorded(tracker: Tracker, method: str) -> Finished:
     tracker.describe(done.run_id, cell_note("digits", "tuned", 0, result))
     run = MlflowClient(tracker.uri).get_run(done.run_id)
     assert run.data.metrics.items() >= cell_metrics(result).items()
+    assert run.inputs is not None
     (listed,) = run.inputs.dataset_inputs
     log = done.outcomes["replay"].artifact
     assert (listed.dataset.name, listed.dataset.digest) == ("digits", log.digest[:16])
-    assert '"loggers": 2' in listed.dataset.profile
+    assert '"loggers": 2' in str(listed.dataset.profile)
     assert run.data.tags["mlflow.note.content"].startswith(f"**{method}** (tuned) on **digits**, seed 0")
     assert "| replay |" in run.data.tags["mlflow.note.content"]
     assert tracker.models_of(done.run_id) == tracker.models_of(done.outcomes["learn"].artifact.run_id)

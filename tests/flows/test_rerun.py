@@ -1,6 +1,7 @@
 """One stage of a finished run again: the same inputs, one setting changed, a new run beside the old one."""
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -188,14 +189,14 @@ def test_metrics_stand_side_by_side() -> None:
 
 
 def test_command_prints_what_changed_and_what_to_do_next(
-    finished: Finished, cli: Callable[..., object]
+    finished: Finished, cli: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     refused = cli("stage", "learn", "--run", finished.run_id, "--seed", "3")
-    assert refused.returncode == 2  # type: ignore[attr-defined]
-    assert "--seed cannot be given with it" in refused.stderr  # type: ignore[attr-defined]
+    assert refused.returncode == 2
+    assert "--seed cannot be given with it" in refused.stderr
     shown = cli("stage", "learn", "--run", finished.run_id, "--set", "clip=7")
-    assert shown.returncode == 0, shown.stderr  # type: ignore[attr-defined]
-    text = shown.stdout  # type: ignore[attr-defined]
+    assert shown.returncode == 0, shown.stderr
+    text = shown.stdout
     assert "Changed     learn.clip 30 -> 7" in text
     assert "best/validation_risk" in text
     assert "stage evaluate --run " in text
