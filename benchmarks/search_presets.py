@@ -42,6 +42,15 @@ CONSTRAINED: Values = {
     "inner_iterations": (1, 5),
 }
 EXACT: Values = {"divergence": (DivergenceKind.VARIATIONAL, DivergenceKind.EXACT)}
+CLOSED_FORM: Values = {
+    "kappa": (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 1e9),
+    "warm_up_epochs": (5, 10),
+    "multiplier_rate": (1.0, 0.3),
+    "risk_rate": (3e-3, 6e-3),
+    "weight_decay": (0.0, 0.1),
+    "batch_size": (500, 1000),
+    "patience": (30, 15),
+}
 
 
 @dataclass(frozen=True)
@@ -153,8 +162,8 @@ def main() -> None:
         name, value = change.split("=", 1)
         kind = type(getattr(start, name))
         start = replace(start, **{name: kind(json.loads(value))})
-    values = CONSTRAINED | EXACT if arguments.method.endswith("-reg") else DIRECT
-    everything = DIRECT | CONSTRAINED | EXACT
+    values = {"reg": CONSTRAINED | EXACT, "exact": CLOSED_FORM}.get(arguments.method.split("-")[-1], DIRECT)
+    everything = DIRECT | CONSTRAINED | EXACT | values
     if arguments.only is not None:
         values = {name: everything[name] for name in arguments.only}
     if arguments.kappas:

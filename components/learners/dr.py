@@ -12,15 +12,13 @@ import math
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from multilogger.components.doubly_robust import (
     ModelledLoss,
     balanced_rows,
-    doubly_robust_risk,
     influence_values,
 )
-from multilogger.components.ensemble_network import EnsembleNetwork
+from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork
 from multilogger.components.importance import WeightRule, importance_weights
 from multilogger.components.lambda_star import LoggerStats, lambda_star, plain_divergence, update_stats
 from multilogger.components.learners.additive import squared_error
@@ -29,11 +27,11 @@ from multilogger.components.learners.additive_model import (
     additive_loss,
     expected_additive_loss,
 )
-from multilogger.components.learners.context_rows import ContextRows
 from multilogger.components.learners.epoch_record import EpochRecord, Measure
 from multilogger.components.learners.free_form_model import FreeFormModel
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import BALANCED, WEIGHTED, floor_shares
+from multilogger.components.learners.policy_rows import PolicyRows
 from multilogger.components.learners.settings import LearnerSettings, Regression
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.training_log import LogPart, TrainingLog
@@ -42,14 +40,15 @@ from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, Vector, marginals
 from multilogger.components.torch_policies import sample
 
+SHARPER = (32.0, GREEDY)
 DRAWS = 4  # actions a context, for the expectation of a free-form model on whole splits
 
 
 class DoublyRobustLearner:
     """First the model's epochs, then the policy's, which start from the additive policy, softened.
 
-    The policy's first epoch is that start itself, untouched, so that a later one is only chosen if the
-    validation rows say that it is better by more than `pessimism` standard errors of the difference.
+    The policy's first epoch is that start itself, untouched. Another policy than the greedy additive one is
+    only chosen if the validation rows find it better by `pessimism` standard errors of the difference.
     """
 
     def __init__(self, log: TrainingLog, settings: LearnerSettings, seed: int) -> None:
@@ -68,9 +67,10 @@ class DoublyRobustLearner:
             if settings.regression is Regression.FREE
             else None
         )
-        self.network: PolicyNetwork = EnsembleNetwork(
+        self.ensemble = EnsembleNetwork(
             [_blank(log, settings) for _ in self.additive.members], settings.sharpness
         )
+        self.network: PolicyNetwork = self.ensemble
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=settings.policy_rate, weight_decay=settings.weight_decay
         )
@@ -111,8 +111,8 @@ class DoublyRobustLearner:
         self.done += 1
 
     def _start_policy(self) -> None:
-        ensemble = EnsembleNetwork(self.additive.members, self.settings.sharpness)
-        self.network.load_state_dict(module_state(ensemble).tensors)
+        greedy = EnsembleNetwork(self.additive.members, GREEDY)
+        self.network.load_state_dict(module_state(greedy).tensors)
         self._freeze_model()
         logits = network_logits(self.network, self.x)
         self.start_influence = self._influence(self.measure.validation, logits)
@@ -125,6 +125,7 @@ class DoublyRobustLearner:
 
     def _descend(self) -> None:
         """The policy once through the contexts of the training rows."""
+        self.ensemble.sharpen(self.settings.sharpness)
         if self.settings.dr_weighted:
             self.shares = self._weighted_shares()
         factors = torch.from_numpy(
@@ -183,31 +184,39 @@ class DoublyRobustLearner:
     def record(self, epoch: int) -> EpochRecord:
         """The usual record, its risks doubly robust; while the model is fitted, no epoch is eligible."""
         fitting = self.done <= self.model_epochs
+        train, validation = self.measure.train, self.measure.validation
         if fitting:
             self.network.load_state_dict(
                 module_state(EnsembleNetwork(self.additive.members, self.settings.sharpness)).tensors
             )
+            score = squared_error(self.additive.out_of_fold(), train, validation)
+        else:
+            score = self._sharpen()
         logits = network_logits(self.network, self.x)
-        train, validation = self.measure.train, self.measure.validation
-        rows = balanced_rows(
-            validation.under(logits), self._modelled(validation, logits), WeightRule(self.settings.clip)
-        )
-        value = doubly_robust_risk(rows).value
-        score = (
-            squared_error(self.additive.out_of_fold(), train, validation)
-            if fitting
-            else self._score(influence_values(rows))
-        )
         return dataclasses.replace(
             self.measure.record(epoch, logits, self.shares),
             train_risk=float(self._influence(train, logits).mean()),
-            validation_risk=value,
+            validation_risk=float(self._influence(validation, logits).mean()),
             validation_score=score,
             eligible=not fitting,
         )
 
+    def _sharpen(self) -> float:
+        """Take the sharpness of the best score, and give that score; training goes on with the usual one.
+
+        Descent leaves labels near 1/2 soft, which a sharper policy of the same network decides.
+        """
+        scores = {}
+        for sharpness in (self.settings.sharpness, *SHARPER):
+            self.ensemble.sharpen(sharpness)
+            logits = network_logits(self.network, self.x)
+            scores[sharpness] = self._score(self._influence(self.measure.validation, logits))
+        best = min(scores, key=scores.__getitem__)
+        self.ensemble.sharpen(best)
+        return scores[best]
+
     def _score(self, influence: Vector) -> float:
-        """The risk, and `pessimism` standard errors of what it differs from the start by."""
+        """The risk, and `pessimism` standard errors of what it differs from the additive policy's by."""
         difference = influence - self.start_influence
         error = float(difference.std()) / math.sqrt(len(difference))
         return float(influence.mean()) + self.settings.pessimism * error
@@ -237,42 +246,6 @@ class DoublyRobustLearner:
         self.done = int(state.numbers["done"])
         if self.done > self.model_epochs:
             self._freeze_model()
-
-
-class PolicyRows:
-    """The training rows as the policy's objective reads them, gathered by context."""
-
-    def __init__(self, part: LogPart, weighted: bool) -> None:
-        self.groups = ContextRows.of(part.context)
-        action = torch.from_numpy(part.action.astype(np.float32))
-        denominator = part.log_propensity if weighted else part.log_average
-        self.signs = self.groups.gather(2.0 * action - 1.0)
-        self.log_denominator = self.groups.gather(torch.from_numpy(denominator.astype(np.float32)))
-        self.logger = self.groups.gather(torch.from_numpy(part.logger))
-        self.count = len(part.delta)
-        self.residual = torch.zeros(self.count)
-        self.grouped = self.groups.gather(self.residual)
-        self.p = torch.zeros(0)
-
-    def set_model(self, p: Matrix, residual: Vector) -> None:
-        """The additive part p (m, q) of the model, and delta - q(x, y) of each row (n,)."""
-        self.p = torch.from_numpy(p.astype(np.float32))
-        self.residual = torch.from_numpy(residual.astype(np.float32))
-        self.grouped = self.groups.gather(self.residual)
-
-    def risk(
-        self, groups: Tensor, logits: Tensor, effects: Tensor | None, factors: Tensor, clip: float
-    ) -> Tensor:
-        """R_dr of the rows of some groups; `factors` (J,): n lambda_j, `effects` (g, q): of a correction."""
-        p, h = self.p[self.groups.context[groups]], torch.sigmoid(logits)
-        slopes = 1.0 - 2.0 * p if effects is None else 1.0 - 2.0 * p + effects
-        modelled = (p + h * slopes).sum(dim=1)
-        present = self.groups.present[groups]
-        log_target = logsigmoid(self.signs[groups] * logits.unsqueeze(1)).sum(dim=2)
-        weights = torch.exp((log_target - self.log_denominator[groups]).clamp_max(math.log(clip)))
-        corrected = factors[self.logger[groups]] * weights * self.grouped[groups] * present
-        total = (modelled * present.sum(dim=1)).sum() + corrected.sum()
-        return total / present.sum()
 
 
 def _blank(log: TrainingLog, settings: LearnerSettings) -> PolicyNetwork:

@@ -38,6 +38,24 @@ def test_linear_policy_is_a_network_without_hidden_layers(
     np.testing.assert_array_equal(back.logits(log.x), policy.logits(log.x))
 
 
+@pytest.mark.parametrize("method", ["additive", "additive-soft", "dr"])
+def test_ensemble_comes_back_with_its_sharpness(
+    method: str, tmp_path: Path, log: TrainingLog, quick: LearnerSettings
+) -> None:
+    policy = learn(method, log, replace(quick, epochs=2, model_epochs=1, standardise=True), seed=3).policy
+    policy.save(tmp_path)
+    back = load_policy(tmp_path)
+    np.testing.assert_array_equal(back.logits(log.x), policy.logits(log.x))
+    np.testing.assert_array_equal(back.mean_probabilities(log.x), policy.mean_probabilities(log.x))
+    assert json.loads((tmp_path / "policy.json").read_text())["members"] == 2
+
+
+def test_one_network_has_no_mean_of_members(policy: LearnedPolicy, log: TrainingLog) -> None:
+    message = "a policy of 'naive' is one network; only an ensemble has a mean"
+    with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
+        policy.mean_probabilities(log.x)
+
+
 def test_logits_are_float64_and_take_sparse_rows(policy: LearnedPolicy, log: TrainingLog) -> None:
     dense = policy.logits(log.x)
     assert dense.shape == (150, 3)

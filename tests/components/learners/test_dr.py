@@ -1,0 +1,168 @@
+"""Doubly robust learning, and the loss that the additive model cannot describe."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from multilogger.components.doubly_robust import balanced_doubly_robust
+from multilogger.components.learners.additive import additive_predictions
+from multilogger.components.learners.additive_model import AdditiveModel
+from multilogger.components.learners.free_form_model import CorrectionNetwork
+from multilogger.components.learners.methods import learn
+from multilogger.components.learners.policy_rows import PolicyRows
+from multilogger.components.learners.settings import LearnerSettings, Regression
+from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.losses import CROWDING
+from multilogger.components.pairwise import load_pairwise_split
+from multilogger.components.policies import Matrix, expected_hamming, log_probability, marginals
+from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
+from tests.components.learners.test_resume import check_resume
+
+SETTINGS = LearnerSettings(
+    hidden=(16,), batch_norm=False, standardise=True, risk_rate=1e-2, weight_decay=0.1, batch_size=256,
+    context_batch=64, folds=2, epochs=8, patience=8, model_epochs=6, policy_rate=1e-2, correction_hidden=16,
+)  # fmt: skip
+
+
+def linear_logits(x: Matrix, truth: Matrix, alpha: float) -> Matrix:
+    """A policy fitted to the truth by least squares, sharpened or flattened."""
+    wide = np.column_stack([x, np.ones(len(x))]).astype(np.float64)
+    return alpha * wide @ np.linalg.lstsq(wide, 2.0 * truth - 1.0, rcond=None)[0]
+
+
+@pytest.fixture(scope="module")
+def pairwise() -> TrainingLog:
+    """Replays of the simulated dataset with its own loss, a flat logger and a fair one."""
+    train = load_pairwise_split().train
+    x = np.asarray(train.x)
+    logits = [linear_logits(x, train.y, alpha) for alpha in (0.1, 2.0)]
+    plan = ReplayPlan(0, 0.25, SplitBy.ROW, 10_000)
+    parts = [
+        (j, rows)
+        for j in range(2)
+        for r in range(3)
+        for rows in replay_pass(logits, train.y, j, r, plan, CROWDING)
+    ]
+    return TrainingLog(
+        x=x,
+        context=np.concatenate([rows.context for _, rows in parts]).astype(np.int64),
+        action=np.concatenate([rows.action for _, rows in parts]),
+        delta=np.concatenate([rows.delta for _, rows in parts]),
+        log_propensities=np.concatenate([rows.log_propensities for _, rows in parts]),
+        logger=np.concatenate([np.full(len(rows.delta), j) for j, rows in parts]),
+        validation=np.concatenate([rows.validation for _, rows in parts]),
+        logger_logits=tuple(logits),
+        truth=train.y,
+    )
+
+
+def test_additive_estimate_is_biased_where_the_loss_is_pairwise_and_the_corrected_one_is_not(
+    pairwise: TrainingLog,
+) -> None:
+    assert pairwise.truth is not None
+    policy = linear_logits(pairwise.x, pairwise.truth, 3.0)
+    risk = CROWDING.expected(policy, pairwise.truth).mean()
+    generator = torch.Generator().manual_seed(0)
+    part, held_out = pairwise.part(validation=False), pairwise.part(validation=True)
+    model = AdditiveModel(torch.from_numpy(pairwise.x), part, pairwise.labels, SETTINGS, generator)
+    for _ in range(SETTINGS.epochs):
+        model.run_epoch()
+    predictions = additive_predictions(held_out, model.out_of_fold(), policy)
+    corrected = balanced_doubly_robust(held_out.under(policy), predictions)
+    alone = predictions.q_target.mean()
+    spread = predictions.q_target.std() / math.sqrt(len(predictions.q_target))
+    assert abs(alone - risk) > 5 * spread
+    assert abs(alone - risk) > 5 * corrected.standard_error
+    assert abs(corrected.value - risk) < 3 * corrected.standard_error
+
+
+def test_doubly_robust_policies_beat_the_additive_one_on_test(pairwise: TrainingLog) -> None:
+    test = load_pairwise_split().test
+
+    def risk(method: str, settings: LearnerSettings) -> float:
+        logits = learn(method, pairwise, settings, 0).policy.logits(test.x)
+        return float(CROWDING.expected(logits, test.y).mean())
+
+    additive = risk("additive", SETTINGS)
+    best_logger = CROWDING.expected(linear_logits(np.asarray(test.x), test.y, 2.0), test.y).mean()
+    for regression in Regression:
+        doubly_robust = risk("dr", replace(SETTINGS, regression=regression))
+        assert doubly_robust < additive - 0.05
+        assert doubly_robust < best_logger - 0.05
+
+
+def test_where_the_loss_is_additive_it_is_near_the_additive_policy(
+    log: TrainingLog, make_log: Callable[..., TrainingLog]
+) -> None:
+    fresh = make_log(contexts=2000, passes=(1, 1), seed=6)
+    settings = replace(SETTINGS, model_epochs=15)
+    risks = {}
+    for method in ("additive", "dr"):
+        logits = learn(method, log, settings, 0).policy.logits(fresh.x)
+        assert fresh.truth is not None
+        risks[method] = expected_hamming(logits, fresh.truth).mean()
+    assert risks["dr"] < risks["additive"] + 0.05
+
+
+def test_objective_is_the_estimator(log: TrainingLog) -> None:
+    """On all training rows at once the mini-batch objective is R_dr of the same weights and clip."""
+    part, rng = log.part(validation=False), np.random.default_rng(0)
+    p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
+    model = additive_predictions(part, p, logits)
+    rows = PolicyRows(part, weighted=False)
+    rows.set_model(p, part.delta - model.q_logged)
+    groups = torch.arange(len(rows.groups.context))
+    tensor = torch.from_numpy(logits).float()[rows.groups.context]
+    ours = rows.risk(groups, tensor, None, torch.ones(2), clip=1e9)
+    expected = balanced_doubly_robust(part.under(logits), model).value
+    assert float(ours) == pytest.approx(expected, rel=1e-4)
+
+
+def test_weighted_objective_is_the_estimator(log: TrainingLog) -> None:
+    part, rng = log.part(validation=False), np.random.default_rng(0)
+    logits = rng.normal(size=(log.contexts, 3))
+    rows = PolicyRows(part, weighted=True)
+    rows.set_model(np.zeros((log.contexts, 3)), part.delta)
+    shares = np.array([0.3, 0.7])
+    factors = torch.from_numpy((rows.count * shares / part.counts).astype(np.float32))
+    tensor = torch.from_numpy(logits).float()[rows.groups.context]
+    ours = rows.risk(torch.arange(len(rows.groups.context)), tensor, None, factors, clip=1e9)
+    weights = np.exp(log_probability(logits[part.context], part.action) - part.log_propensity)
+    means = [np.mean((weights * part.delta)[part.logger == j]) for j in range(2)]
+    # The model p = 0 says that an action costs its number of labels; here that is the model's whole part.
+    model = marginals(logits).sum(axis=1)[part.context].mean()
+    assert float(ours) == pytest.approx(model + shares @ means, rel=1e-4)
+
+
+def test_effects_are_differences_of_the_network() -> None:
+    generator = torch.Generator().manual_seed(0)
+    network = CorrectionNetwork(3, 4, 6, generator)
+    with torch.no_grad():
+        network.out.copy_(torch.randn(6, generator=generator))
+    x, y = torch.randn(5, 3, generator=generator), (torch.rand(5, 4, generator=generator) < 0.5).float()
+    effects = network.effects(x, y)
+    for label in range(4):
+        one, zero = y.clone(), y.clone()
+        one[:, label], zero[:, label] = 1.0, 0.0
+        torch.testing.assert_close(effects[:, label], network(x, one) - network(x, zero))
+
+
+def test_the_start_stays_unless_validation_rows_say_otherwise(log: TrainingLog) -> None:
+    settings = replace(SETTINGS, pessimism=1e6, model_epochs=2, epochs=4)
+    learned = learn("dr", log, settings, 0)
+    assert learned.best.epoch == 3  # the first after the model's two
+    assert [record.eligible for record in learned.records] == [False] * 2 + [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "stop"),
+    [({"regression": Regression.FREE}, 5), ({"dr_weighted": True}, 5), ({"regression": Regression.FREE}, 7)],
+)
+def test_resume(changes: dict[str, object], stop: int, log: TrainingLog, tmp_path: Path) -> None:
+    settings = replace(SETTINGS, model_epochs=2, epochs=4, checkpoint_every=2)
+    check_resume("dr", log, replace(settings, **changes), tmp_path, stop)  # type: ignore[arg-type]

@@ -1,0 +1,75 @@
+"""What `learn` leaves and says about the additive assumption, on a real run folder."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multilogger.components.learners.learned_policy import LearnedPolicy
+from multilogger.components.losses import CROWDING, HAMMING, Loss
+from multilogger.tasks.additivity_check import check_additivity
+from multilogger.tasks.engine.progress import SilentBar, watched_by
+from multilogger.tasks.engine.stage_run import StageRun
+from tests.components.test_additivity import LABELS, make_log
+
+
+class Listener:
+    """A watcher that remembers what was said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def bar(self, doing: str, total: float | None) -> SilentBar:
+        return SilentBar()
+
+    def done(self, line: str) -> None:
+        return None
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    watcher = Listener()
+    with watched_by(watcher):
+        yield watcher
+
+
+def uninformed() -> LearnedPolicy:
+    """An ensemble that gives every label the same chance."""
+    import torch
+
+    from multilogger.components.ensemble_network import EnsembleNetwork
+    from multilogger.components.learners.learned_policy import Standardisation
+    from multilogger.components.learners.settings import LearnerSettings
+    from multilogger.components.network_size import NetworkSize
+    from multilogger.components.networks import PolicyNetwork
+
+    size = NetworkSize((), batch_norm=False)
+    member = PolicyNetwork(3, LABELS, size, torch.Generator())
+    with torch.no_grad():
+        for parameter in member.parameters():
+            parameter.zero_()
+    return LearnedPolicy(
+        EnsembleNetwork([member]), size, Standardisation.none(3), LABELS, "additive", 0, LearnerSettings()
+    )
+
+
+@pytest.mark.parametrize(("loss", "rejected"), [(HAMMING, False), (CROWDING, True)])
+def test_result_is_kept_logged_and_said(
+    loss: Loss, rejected: bool, tmp_path: Path, listener: Listener
+) -> None:
+    run = StageRun(tmp_path)
+    check_additivity(uninformed(), make_log(0, loss, contexts=1500), run)
+    kept = json.loads((tmp_path / "additivity.json").read_text())
+    assert kept["rejected"] is rejected
+    metrics = {point.name: point.value for point in run.metrics}
+    assert metrics["additivity/p_value"] == kept["p_value"]
+    assert np.isfinite(metrics["additivity/gain"])
+    assert len(listener.lines) == (1 if rejected else 0)
+    if rejected:
+        assert listener.lines[0].startswith("the loss does not add up over labels (p = ")
+        assert listener.lines[0].endswith("use --method dr")
