@@ -276,6 +276,27 @@ def stage(
 
 
 @app.command()
+def compare(
+    context: typer.Context,
+    dataset: Dataset = "digits",
+    metric: Annotated[str, typer.Option(help="What to sort by: exp, greedy, validation_risk, ...")] = "exp",
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", "--method", help="Only these methods. Repeatable.")
+    ] = None,
+) -> None:
+    """Compare the methods of a dataset, from MLflow's finished runs."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.existing_runs import existing_runs
+        from multilogger.flows.terminal import Terminal
+
+        tracker = existing_runs()
+        from multilogger.flows.compare import compare as comparison
+
+        shown = comparison(tracker, dataset, metric, methods or ())
+        Terminal().table(shown.title, shown.rows)
+
+
+@app.command()
 def evaluate(
     context: typer.Context,
     policy: Annotated[

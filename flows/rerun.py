@@ -8,17 +8,17 @@ from prefect import flow
 
 from multilogger.flows.flow_run import FlowRun, flow_run
 from multilogger.flows.pipeline import LEARN, PREPARE, learn_steps, prepare_steps
+from multilogger.flows.record_cell import record_cell
 from multilogger.flows.settings import PipelineSettings, flat, pipeline_settings
 from multilogger.flows.template import Template, read_template
-from multilogger.tasks.cell_metrics import cell_metrics
 from multilogger.tasks.engine.execution import Outcome, Status
 from multilogger.tasks.engine.stage import shown
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import TEMPLATE_TAG, Tracker
-from multilogger.tasks.evaluate import load_evaluation
 
 COMPANIONS = {"evaluate": frozenset({"lambda-star"})}
 """Stages that may be computed with another: a policy is evaluated at its own lambda*."""
+AGAIN = " again"
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,10 @@ def _rerun(
 
 
 def _record(run: FlowRun, outcome: Outcome, template: Template | None) -> None:
-    """The numbers of an evaluation on the flow's run too, and the template on the stage's."""
+    """What a cell shows, once it is evaluated; and the template on the stage's own run."""
     if outcome.stage == "evaluate":
-        run.log_metrics(cell_metrics(load_evaluation(outcome.artifact)))
+        outcomes = {made.stage: made for made in run.runner.outcomes.values()}
+        record_cell(run.tracker, run.run_id, outcomes)
     if template is not None and outcome.status is Status.COMPUTED:
         run.tracker.tag(outcome.artifact.run_id, {TEMPLATE_TAG: template.run_id})
 
@@ -105,16 +106,15 @@ def _describe(
     tracker: Tracker, run_id: str, stage: str, template: Template, changed: Mapping[str, tuple[str, str]]
 ) -> None:
     """A name and a note that say what was run again and what is new about it."""
-    run = tracker.run(run_id)
     method = template.settings.get("learn.method")
-    parts = [template.dataset, method, f"seed {template.seed}", f"{stage} again"]
-    parts += [f"{name.partition('.')[2]} {now}" for name, (_, now) in changed.items()]
+    place = [part for part in template.name.split(" · ")[3:] if not part.endswith(AGAIN)]
+    place += [f"{name.partition('.')[2]} {now}" for name, (_, now) in changed.items()]
+    parts = [template.dataset, method, f"seed {template.seed}", *place, f"{stage}{AGAIN}"]
     news = ", ".join(f"`{name}` {now} (was {then})" for name, (then, now) in changed.items())
     note = (
         f"Stage **{stage}** again, with the inputs of "
         f"[{template.name}](#/experiments/{template.experiment}/runs/{template.run_id})"
         f"{' and ' + news if news else ''}."
     )
-    earlier = run.data.tags.get("mlflow.note.content", "")
     tracker.rename(run_id, " · ".join(part for part in parts if part))
-    tracker.tag(run_id, {"mlflow.note.content": f"{note}\n\n{earlier}".strip()})
+    tracker.describe(run_id, note)

@@ -35,7 +35,7 @@ def rerun_and_report(
 
         done = rerun_from(stage, run_id, changes, refresh)
     changed = differences(template, stage, changes)
-    typer.echo(f"Template    {template.name} ({run_id})")
+    typer.echo(f"Template    {template.name} ({template.run_id})")
     news = [f"{name} {then} -> {now}" for name, (then, now) in changed.items()]
     typer.echo(f"Changed     {', '.join(news) or 'nothing'}")
     if done.inputs:

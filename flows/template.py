@@ -14,7 +14,7 @@ from multilogger.components.errors import BadInput
 from multilogger.flows.pipeline import LEARN, PREPARE
 from multilogger.flows.settings import PipelineSettings, pipeline_settings
 from multilogger.tasks.engine.artifact import MANIFEST
-from multilogger.tasks.engine.tracking import STORE_TAG, Tracker
+from multilogger.tasks.engine.tracking import STORE_TAG, TEMPLATE_TAG, Tracker
 from multilogger.tasks.registry import STAGES
 
 Texts = Mapping[str, str]
@@ -67,8 +67,8 @@ def read_template(tracker: Tracker, run_id: str) -> Template:
     else:
         settings, source = _around(tracker, run, stage)
     known = {name: value for name, value in settings.items() if not name.endswith(".dataset")}
-    linked = {name: source.data.tags.get(f"stage.{name}.run_id") for name in STAGES}
-    stage_runs = {name: link for name, link in linked.items() if link is not None}
+    stage_runs = _stage_runs(tracker, source)
+    run_id = str(run.info.run_id)
     return Template(
         run_id=run_id,
         name=str(run.info.run_name),
@@ -80,14 +80,25 @@ def read_template(tracker: Tracker, run_id: str) -> Template:
     )
 
 
+def _stage_runs(tracker: Tracker, run: Run) -> dict[str, str]:
+    """The run of each stage as the flow's run links it; what a rerun has not run, its own template has."""
+    links = {name: run.data.tags.get(f"stage.{name}.run_id") for name in STAGES}
+    own = {name: link for name, link in links.items() if link is not None}
+    earlier = run.data.tags.get(TEMPLATE_TAG)
+    try:
+        return (_stage_runs(tracker, tracker.run(earlier)) if earlier else {}) | own
+    except MlflowException:
+        return own
+
+
 def _usable(tracker: Tracker, run_id: str) -> Run:
     """A finished run of ours, or one line on why it is none."""
     try:
         run = tracker.run(run_id)
     except MlflowException as error:
         raise BadInput(
-            f"there is no run {run_id} in MLflow's store at {tracker.uri}; 'multilogger compare' lists runs, "
-            "and MULTILOGGER_HOME or MLFLOW_TRACKING_URI names another store"
+            f"MLflow's store at {tracker.uri} has no run {run_id}, nor a single one whose id begins so; "
+            "'multilogger compare' lists runs, MULTILOGGER_HOME or MLFLOW_TRACKING_URI names another store"
         ) from error
     tags = run.data.tags
     if STORE_TAG not in tags:

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import cast
 
-from prefect import Task, task
+from prefect import State, Task, task
 from prefect.context import TaskRunContext
-from prefect.states import Completed, State
+from prefect.states import Completed
 from prefect.transactions import IsolationLevel
 from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.errors import BadInput
+from multilogger.tasks.dataset_inputs import bandit_log_used
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, manifest_of, publish, temporary_folder
 from multilogger.tasks.engine.caching import MENDING, ArtifactReference, StageKey, recorded_key
 from multilogger.tasks.engine.locks import StageLocks
@@ -23,7 +25,7 @@ from multilogger.tasks.engine.restore import restore
 from multilogger.tasks.engine.stage import Stage, StageSettings, Step
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.engine.tracking import DIGEST_TAG, Tracker
+from multilogger.tasks.engine.tracking import DIGEST_TAG, NOTE_TAG, Tracker
 from multilogger.tasks.registry import STAGES
 
 
@@ -96,12 +98,15 @@ def execute_stage(
     )
     try:
         tracker.log(run_id, settings.params())
+        if (used := bandit_log_used(inputs)) is not None:
+            tracker.log_dataset(run_id, used)
         artifact, run = _make(declared, settings, inputs, key, run_id, store)
         tracker.log(run_id, {}, run.metrics)
         tracker.log_folder(run_id, artifact.folder)
         for model in run.models:
             tracker.log_model(run_id, model, artifact.folder)
-        tracker.tag(run_id, {DIGEST_TAG: artifact.digest})
+        note = _note(declared, surroundings, inputs, run_id)
+        tracker.tag(run_id, {DIGEST_TAG: artifact.digest, NOTE_TAG: note})
     except BaseException as error:
         tracker.fail(run_id, error)
         raise
@@ -147,12 +152,24 @@ def _tags(stage: Stage, key: str, surroundings: Surroundings) -> dict[str, str]:
         "key": key,
         "dataset": surroundings.dataset,
         "seed": str(surroundings.seed),
-        "mlflow.note.content": stage.summary,
+        NOTE_TAG: stage.summary,
     }
     context = TaskRunContext.get()
     if context is not None:
         tags["prefect.task_run_id"] = str(context.task_run.id)
     return tags
+
+
+def _note(stage: Stage, surroundings: Surroundings, inputs: Mapping[str, Artifact], run_id: str) -> str:
+    """What a person reads on the page of a stage's run."""
+    sources = ", ".join(f"{name} from {a.stage} `{a.key}`" for name, a in inputs.items())
+    return "\n\n".join(
+        [
+            stage.summary,
+            f"{surroundings.dataset}, seed {surroundings.seed}. Inputs: {sources or 'none'}.",
+            f"With one setting changed: `multilogger stage {stage.name} --run {run_id} --set KEY=VALUE`",
+        ]
+    )
 
 
 StageTask = Task[[str, StageSettings, dict[str, Artifact], Surroundings], Artifact | State[Artifact]]
@@ -218,7 +235,7 @@ class Runner:
         state = stage_task(name, self.store, refresh)(
             name, step.settings, inputs, surroundings, return_state=True
         )
-        artifact = state.result()
+        artifact = cast(Artifact, state.result())  # Prefect unwraps the state of a restored result
         seconds = time.perf_counter() - started
         status = STATUS_OF_STATE.get(state.name or "", Status.COMPUTED)
         origin = " from MLflow" if status is Status.RESTORED else ""
