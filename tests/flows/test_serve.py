@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from multilogger.components.errors import BadInput
 from multilogger.flows.learn import learn
+from multilogger.flows.reproduce import reproduce
+from multilogger.flows.schedule import checked_schedule, reproduce_parameters
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 WAIT_SECONDS = 600
@@ -182,20 +185,42 @@ def test_stopping_ends_the_run_in_progress(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("given", "message"),
     [
-        (["--cron", "61 * * * *"], "bad --cron '61 * * * *'"),
-        (["--timezone", "Mars/Base"], "bad --timezone 'Mars/Base'"),
-        (["--name", "a/b"], "bad --name 'a/b'"),
-        (["--dataset", "mnist"], "unknown dataset 'mnist'"),
-        (["figure9"], "unknown target 'figure9'"),
+        ({"cron": "61 * * * *"}, "bad --cron '61 \\* \\* \\* \\*': Invalid cron string"),
+        ({"timezone": "Mars/Base"}, "bad --timezone 'Mars/Base': Invalid timezone"),
+        ({"name": "a/b"}, "bad --name 'a/b': use letters"),
     ],
 )
-def test_typing_errors_are_one_line(cli: Cli, store_root: Path, arguments: list[str], message: str) -> None:
-    failed = cli("serve", *arguments)
-    assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
-    assert message in failed.stderr
-    assert not list((store_root / "locks").glob("server-*") if (store_root / "locks").exists() else [])
+def test_bad_schedules(given: dict[str, str], message: str) -> None:
+    good = {"name": "nightly", "cron": "0 2 * * *", "timezone": "Europe/Berlin"}
+    assert checked_schedule(**good, parameters={"seeds": 2}).full_name == "reproduce/nightly"
+    with pytest.raises(BadInput, match=message):
+        checked_schedule(**(good | given), parameters={})
+
+
+def parameters(target: str = "table2", dataset: str = "digits", mirror: str | None = None) -> dict[str, Any]:
+    return reproduce_parameters(target, [dataset], None, 3, "tuned", mirror, Path("out"), ["tau=2"], 1)
+
+
+def test_parameters_are_the_flow_s_with_absolute_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parameters(mirror="https://example.org/data")["mirror"] == "https://example.org/data"
+    assert parameters(mirror="mirror")["mirror"] == str(tmp_path / "mirror")
+    found = parameters()
+    assert (found["out"], found["settings"]) == (str(tmp_path / "out"), {"learn.tau": 2})
+    reproduce.validate_parameters(found)
+
+
+@pytest.mark.parametrize(
+    ("target", "dataset", "message"),
+    [("figure9", "digits", "unknown target 'figure9'"), ("table2", "mnist", "unknown dataset 'mnist'")],
+)
+def test_bad_parameters(target: str, dataset: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        parameters(target, dataset)
 
 
 def test_a_schedule_needs_a_server(cli: Cli, store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
