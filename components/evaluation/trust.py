@@ -43,7 +43,7 @@ class Recommendation:
 def recommend(
     estimates: Mapping[str, Estimated], loggers: Sequence[LoggerSupport], whole: Overlap
 ) -> Recommendation:
-    """The rule, from h / h_avg of all rows (h / h_j where the log has no other propensities):
+    """The rule, from h / h_avg of all rows (h / h_j with lambda* where the log has no other propensities):
 
     - mean weight outside [0.5, 2], or fewer than 20 effective rows: none;
     - mean weight in [0.9, 1.1], at least 100 effective rows, no row with a tenth of all weight: `dr`;
