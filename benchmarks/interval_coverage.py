@@ -4,6 +4,7 @@
 
 A row a setting, estimator and interval: coverage at nominal 95 %, its Monte Carlo error, mean width, bias of
 the estimate. `rows` resamples rows as if they were independent, to show what resampling contexts is for.
+`--trusted` measures instead the one estimate that the rule of `trust.py` trusts.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -96,26 +98,71 @@ def intervals(
         yield name, "rows", math.nan, one.bca
 
 
+@dataclass(frozen=True)
+class Trusted:
+    """How often the rule of `trust.py` trusts an estimator, and how often the trusted interval then holds."""
+
+    overlap: str
+    estimator: str
+    share_of_logs: float
+    coverage: float | None
+    monte_carlo_error: float | None
+
+
+def measure_trust(overlap: str, passes: tuple[int, ...], logs: int, replicates: int) -> list[Trusted]:
+    """The rule on the same logs: one line for each estimator that it ever trusted, and one for none."""
+    world = make_world(overlap.split(",")[0])
+    held: dict[str, list[bool]] = {}
+    for seed in range(logs):
+        rng = np.random.default_rng([seed, len(overlap)])
+        scored = world.draw(CONTEXTS, passes, rng)
+        result = evaluate_policy(scored.log, scored.model, Request(LEVEL, replicates), rng)
+        name = result.recommendation.estimator
+        ends = next((row.bootstrap for row in result.estimates if row.name == name), None)
+        held.setdefault(name or "none", []).append(ends is not None and ends.low <= world.risk <= ends.high)
+        sys.stderr.write(f"\r{overlap}: {seed + 1} of {logs} logs")
+    sys.stderr.write("\n")
+    lines = []
+    for name, found in sorted(held.items()):
+        share = float(np.mean(found))
+        error = math.sqrt(share * (1.0 - share) / len(found))
+        known = name != "none"
+        lines.append(
+            Trusted(
+                overlap,
+                name,
+                round(len(found) / logs, 4),
+                round(share, 4) if known else None,
+                round(error, 4) if known else None,
+            )
+        )
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=500)
     parser.add_argument("--replicates", type=int, default=1000)
+    parser.add_argument("--trusted", action="store_true", help="only the estimate that the rule trusts")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    ask = measure_trust if options.trusted else measure
     lines = [
-        line
+        asdict(line)
         for overlap, passes in SETTINGS.items()
-        for line in measure(overlap, passes, options.logs, options.replicates)
+        for line in ask(overlap, passes, options.logs, options.replicates)
     ]
-    writer = csv.DictWriter(sys.stdout, list(asdict(lines[0])), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(line) for line in lines)
+    write_csv(sys.stdout, lines)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         with options.out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(asdict(lines[0])), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(asdict(line) for line in lines)
+            write_csv(file, lines)
+
+
+def write_csv(file: TextIO, lines: list[dict[str, object]]) -> None:
+    writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
 
 
 if __name__ == "__main__":

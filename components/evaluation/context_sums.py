@@ -19,7 +19,10 @@ Sums = NDArray[np.float64]  # (..., J, len(Column))
 
 
 class Column(IntEnum):
-    """What is summed: w = h/h_j, b = h/h_avg, u = w delta, v = b delta; `_CUT` from weights cut at `clip`."""
+    """What is summed: w = h/h_j, b = h/h_avg, u = w delta, v = b delta; `_CUT` from weights cut at `clip`.
+
+    Q is the modelled loss under the policy, R what is left of the loss times b, or w where b is not known.
+    """
 
     ROWS = 0
     W = 1
@@ -32,7 +35,8 @@ class Column(IntEnum):
     V = 8
     B_CUT = 9
     V_CUT = 10
-    DR = 11
+    Q = 11
+    R = 12
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ def row_terms(log: ScoredLog, clip: float, model: ModelledLoss | None) -> dict[C
         cut_b = np.minimum(b, clip)
         terms |= {Column.B: b, Column.V: b * log.delta, Column.B_CUT: cut_b, Column.V_CUT: cut_b * log.delta}
     if model is not None:
-        terms[Column.DR] = model.q_target + (w if b is None else b) * (log.delta - model.q_logged)
+        terms[Column.Q] = model.q_target
+        terms[Column.R] = (w if b is None else b) * (log.delta - model.q_logged)
     return terms
 
 

@@ -104,7 +104,7 @@ def evaluate_policy(
         for name, value in points.items()
     )
     support = logger_support(log)
-    whole = overlap(log.weights if log.average_weights is None else log.average_weights)
+    whole = weighing["weighted" if log.average_weights is None else "balanced"]
     return PolicyEvaluation(
         estimates=rows,
         loggers=support,
@@ -139,7 +139,7 @@ def _weighing(name: str, log: ScoredLog, clip: float, shares: dict[str, Vector])
     weights = b if b is not None and (name.startswith("balanced") or name == DR) else log.weights
     if name.endswith("clipped"):
         weights = np.minimum(weights, clip)
-    if name.startswith("weighted"):
+    if name.startswith("weighted") or (name == DR and b is None):
         share = shares.get(name, shares["weighted"])
         weights = weights * (share * log.rows / log.counts)[log.logger]
     return overlap(weights)

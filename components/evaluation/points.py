@@ -42,7 +42,8 @@ def estimates(sums: Sums, counts: Vector, balanced: bool, dr: bool) -> dict[str,
                 "balanced-clipped": mix(share, Column.V_CUT),
             }
         if dr:
-            found[DR] = mix(share, Column.DR)
+            # Choice: with h/h_j alone, lambda* keeps a logger far from the policy from drowning the others.
+            found[DR] = mix(share, Column.Q) + mix(share if balanced else lambda_share, Column.R)
     return found
 
 

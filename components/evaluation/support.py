@@ -81,7 +81,7 @@ def support_warnings(
     whole: Overlap,
     greedy_log_propensity: Vector | None = None,
 ) -> list[str]:
-    """What a reader must know before the estimates; `whole` is of h / h_avg where it is known.
+    """What a reader must know before the estimates; `whole` is of h / h_avg, or of h / h_j with lambda*.
 
     `greedy_log_propensity` is the log propensity of each context's likeliest action under the logger that is
     most likely to take it, where the loggers themselves are at hand.
@@ -95,7 +95,7 @@ def support_warnings(
         )
     if whole.effective_rows < FEW_EFFECTIVE_ROWS:
         found.append(
-            f"{log.rows:,} rows are worth only {whole.effective_rows:,.0f}: intervals are too narrow, "
+            f"{log.rows:,} rows are worth only {whole.effective_rows:,.0f}: intervals may be too narrow, "
             "log more, or evaluate a policy closer to its loggers"
         )
     if whole.largest_share > DOMINANT_SHARE:

@@ -82,7 +82,7 @@ def test_wrong_propensities_show_in_the_mean_weight() -> None:
     log = scored.log
     assert log.log_average is not None
     off = replace(
-        log, log_propensity=log.log_propensity - math.log(1.5), log_average=log.log_average - math.log(1.5)
+        log, log_propensity=log.log_propensity - math.log(1.3), log_average=log.log_average - math.log(1.3)
     )
     found = evaluated(replace(scored, log=off))
     assert any("where 1 is expected: the propensities are wrong" in line for line in found.warnings)
@@ -109,8 +109,8 @@ def test_deterministic_policies_and_rare_actions_are_warned_of() -> None:
         (Overlap(1.02, 0.01, 500, 0.01), "dr", "Trust dr: 1.000"),
         (Overlap(1.02, 0.01, 60, 0.01), "balanced-sn", "rough figure only"),
         (Overlap(1.02, 0.01, 500, 0.2), "balanced-sn", "rough figure only"),
-        (Overlap(0.7, 0.01, 500, 0.01), "balanced-sn", "rough figure only"),
-        (Overlap(0.3, 0.01, 500, 0.01), None, "Trust none of them"),
+        (Overlap(0.75, 0.01, 500, 0.01), "balanced-sn", "rough figure only"),
+        (Overlap(0.65, 0.01, 500, 0.01), None, "Trust none of them"),
         (Overlap(1.0, 0.01, 15, 0.01), None, "Trust none of them"),
     ],
 )

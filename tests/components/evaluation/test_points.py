@@ -6,7 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_robust, naive_doubly_robust
+from multilogger.components.doubly_robust import (
+    ModelledLoss,
+    balanced_doubly_robust,
+    lambda_weighted_doubly_robust,
+)
 from multilogger.components.estimators import balanced_risk, naive_risk, weighted_risk
 from multilogger.components.evaluation.context_sums import context_sums, total_sums
 from multilogger.components.evaluation.points import estimates
@@ -75,11 +79,13 @@ def test_equal_the_estimators_of_a_batch_whatever_the_contexts() -> None:
     assert found == pytest.approx({name: one.value for name, one in expected.items()}, rel=1e-10)
 
 
-def test_without_other_propensities_dr_takes_each_logger_by_itself() -> None:
+def test_without_other_propensities_dr_weighs_the_loggers_by_lambda_star() -> None:
     log, batch, model = drawn(4)
     found = points(replace(log, log_average=None), model)
     assert "balanced" not in found
-    assert found["dr"] == pytest.approx(naive_doubly_robust(batch, model).value, rel=1e-10)
+    lambdas = np.array(weighted_risk(batch).lambdas)
+    expected = lambda_weighted_doubly_robust(batch, model, lambdas)
+    assert found["dr"] == pytest.approx(expected.value, rel=1e-10)
 
 
 def test_one_logger_reduces_to_ips() -> None:
