@@ -79,7 +79,8 @@ def influence_values(rows: WeighedRows) -> Vector:
     if not rows.self_normalised:
         return rows.q_target + count * shares * rows.residual
     c = rows.correction
-    return rows.q_target + c + count * shares * (rows.residual - c) / shares.sum()
+    psi = rows.q_target + c + count * shares * (rows.residual - c) / shares.sum()
+    return np.asarray(psi, dtype=np.float64)
 
 
 def doubly_robust_risk(rows: WeighedRows) -> Estimate:

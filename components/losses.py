@@ -62,15 +62,18 @@ class Crowding:
 
     def value(self, y: Actions, truth: Labels) -> Vector:
         together = (y * np.roll(y, -1, axis=1)).sum(axis=1)
-        return (hamming(y, truth) + self.penalty * together) / (1.0 + self.penalty)
+        return self._joined(hamming(y, truth), together.astype(np.float64))
 
     def expected(self, logits: Matrix, truth: Labels) -> Vector:
         p = marginals(logits)
         together = (p * np.roll(p, -1, axis=1)).sum(axis=1)
-        return (expected_hamming(logits, truth) + self.penalty * together) / (1.0 + self.penalty)
+        return self._joined(expected_hamming(logits, truth), together)
 
     def largest(self, labels: int) -> float:
         return float(labels)
+
+    def _joined(self, wrong: Vector, together: Vector) -> Vector:
+        return np.asarray((wrong + self.penalty * together) / (1.0 + self.penalty), dtype=np.float64)
 
 
 HAMMING, CROWDING = Hamming(), Crowding()

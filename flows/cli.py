@@ -30,8 +30,8 @@ Labels = Annotated[int | None, typer.Option(help="Number of labels.", rich_help_
 Method = Annotated[
     str,
     typer.Option(
-        help="naive, weighted, balanced, each also with -reg; wcrm; full-information; "
-        "or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
+        help="naive, weighted, balanced, each also with -reg; wcrm; additive, additive-soft, dr; "
+        "full-information; or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
     ),
 ]
 Preset = Annotated[
@@ -139,7 +139,7 @@ def prepare(
             done = flow(dataset, seed, mirror, settings, list(PREPARE) if refresh else [])
         terminal.table("Stages", stage_rows(done.outcomes))
         terminal.table(
-            "Policies on test: expected and greedy Hamming loss", policy_rows(done.outcomes["train-loggers"])
+            "Policies on test: expected and greedy loss", policy_rows(done.outcomes["train-loggers"])
         )
         terminal.table("Bandit log", log_rows(done.outcomes["replay"]))
         if all(outcome.status != "computed" for outcome in done.outcomes.values()):
@@ -178,7 +178,7 @@ def learn(
             again = [name for name in LEARN if name not in PREPARE] if refresh else []
             done = flow(dataset, method, seed, preset, mirror, settings, again)
         terminal.table("Stages", stage_rows(done.outcomes))
-        terminal.table("Test: expected and greedy Hamming loss", loss_rows(done.outcomes))
+        terminal.table("Test: expected and greedy loss", loss_rows(done.outcomes))
         terminal.table("Validation rows: estimated risk", estimate_rows(done.outcomes))
         where_to_look(done.run_id)
 

@@ -164,7 +164,9 @@ class DoublyRobustLearner:
         """q(x_i, y_i) of rows, out of fold: (n,)."""
         p = self.additive.out_of_fold() if self.p is None else self.p
         values = additive_loss(p[part.context], part.action)
-        return values if self.free is None else values + self.free.corrections(part.context, part.action)
+        if self.free is not None:
+            values = values + self.free.corrections(part.context, part.action)
+        return values
 
     def _modelled(self, part: LogPart, logits: Matrix) -> ModelledLoss:
         p = self.additive.out_of_fold() if self.p is None else self.p

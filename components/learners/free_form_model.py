@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multilogger.components.learners.additive_model import AdditiveModel
@@ -86,7 +87,7 @@ class FreeFormModel:
                 error = residual[rows] - member(self.x[self.context[rows]], self.action[rows])
                 loss = (weights[self.logger[rows]] * error.square()).mean()
                 self.optimisers[k].zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
                 self.optimisers[k].step()
 
     def additive_part(self, k: int) -> Tensor:
@@ -103,7 +104,7 @@ class FreeFormModel:
             ]
         return torch.cat(blocks)
 
-    def corrections(self, context: Vector, action: Actions) -> Vector:
+    def corrections(self, context: NDArray[np.int64], action: Actions) -> Vector:
         """T of rows by the member that has not seen their context: (n,)."""
         values = np.empty(len(context))
         fold = self.fold[torch.from_numpy(context)].numpy()
@@ -118,9 +119,9 @@ class FreeFormModel:
 
     def expected_corrections(self, marginals: Matrix, uniforms: Matrix) -> Vector:
         """E_{y ~ h} T(x, y) of every context from draws with given uniform numbers (s, m, q): (m,)."""
-        everyone = np.arange(len(self.x))
+        everyone = np.arange(len(self.x), dtype=np.int64)
         draws = [self.corrections(everyone, (u < marginals).astype(np.uint8)) for u in uniforms]
-        return np.mean(draws, axis=0)
+        return np.asarray(np.mean(draws, axis=0), dtype=np.float64)
 
     def effects(self, context: Tensor, y: Tensor) -> Tensor:
         """What each label adds to T at actions y (g, q) of contexts (g,), out of fold: (g, q)."""

@@ -41,6 +41,11 @@ def test_settings_survive_json() -> None:
         ("lambda_floor", 1.0, "lambda_floor must be at least 0 and below 1, got 1.0"),
         ("moving_average", 1.0, "moving_average must be at least 0 and below 1, got 1.0"),
         ("wcrm_l2s", (), "wcrm_l2s needs one or more numbers of at least 0, got ()"),
+        ("folds", 1, "folds must be at least 2, got 1; none would be left to judge"),
+        ("input_dropout", 1.0, "input_dropout must be at least 0 and below 1, got 1.0"),
+        ("working_noise", 0.0, "working_noise must be above 0, got 0.0"),
+        ("model_epochs", 0, "model_epochs must be at least 1, got 0"),
+        ("loss", "ranking", "unknown loss 'ranking'; choose one of hamming, crowding"),
         ("hidden", (0,), "every hidden layer needs at least 1 node, got (0,)"),
         (
             "least_mean_weight",
