@@ -10,7 +10,6 @@ from multilogger.components.learners.methods import METHODS, learn
 from multilogger.components.learners.presets import NEVER_BINDS, PRESETS, preset
 from multilogger.components.learners.training_log import TrainingLog
 
-
 SEARCH = Path(__file__).parents[3] / "benchmarks" / "results" / "search_presets.csv"
 
 
