@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from multilogger.components.datasets import find_dataset
+from multilogger.components.digits import load_digits_split
 from multilogger.components.labelled_data import LabelledData
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.loggers import LinearPolicy, fit_crf, sample_rows
@@ -13,7 +14,7 @@ from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
 from multilogger.components.svmlight import read_svmlight
 
 ALPHAS = (0.05, 2.0)
-C = {"scene": 0.1, "yeast": 0.03, "tmc500": 0.1}
+C = {"scene": 0.1, "yeast": 0.03, "tmc500": 0.1, "digits": 0.1}
 PASSES = 4
 
 
@@ -23,7 +24,7 @@ class Benchmark:
 
     name: str
     train: LabelledData
-    test_path: Path
+    test_path: Path | None  # None: embedded, with no files
 
     def loggers(self, seed: int) -> list[LinearPolicy]:
         rows = sample_rows(self.train.rows, 0.2, np.random.default_rng(seed))
@@ -53,12 +54,16 @@ class Benchmark:
 
     def test(self) -> LabelledData:
         """The test split; only a measurement after all choices are made may ask for it."""
+        if self.test_path is None:
+            return load_digits_split().test
         spec = find_dataset(self.name)
         return read_svmlight(self.test_path, spec, spec.n_test)
 
 
 def open_benchmark(mirror: Path, name: str) -> Benchmark:
-    """The benchmark of a dataset from a mirror of the LibSVM site."""
+    """The benchmark of a dataset from a mirror of the LibSVM site, or of the embedded digits."""
+    if name == "digits":
+        return Benchmark(name, load_digits_split().train, None)
     spec = find_dataset(name)
     if spec.train_file is None or spec.test_file is None:
         raise SystemExit(f"{name} has no files; choose one of {', '.join(C)}")

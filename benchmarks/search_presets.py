@@ -1,170 +1,181 @@
-"""The search that chose the `tuned` presets: one setting after the other, on validation scores alone.
+"""The search that chose the `tuned` presets, on validation scores alone.
 
     python benchmarks/search_presets.py <mirror> yeast weighted
-    python benchmarks/search_presets.py <mirror> yeast weighted-reg --from weighted
+    python benchmarks/search_presets.py <mirror> yeast weighted-reg --kappas 0.25 1 4 --taus 0.5 1 2
+
+A direct method goes through its settings one after the other. A constrained method is searched against a
+constraint that never binds, which is its direct twin bit for bit: the grid is learned with a few seeds, the
+best of it with all, and one of those is taken only if it is clearly better than the twin.
 
 The log is split by context: rows of one context on both sides of a split by row would hide a policy that has
 learned its contexts by heart. Seeds are not those of the reported measurements. No test data is read.
 """
 
 import argparse
+import itertools
 import json
-import statistics
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from bandit_data import Benchmark, open_benchmark
+from bandit_data import open_benchmark
+from candidates import (
+    Candidate,
+    OnCandidate,
+    clearly_better,
+    difference,
+    judge,
+    row_of,
+    settings_as_json,
+    show,
+    to_mlflow,
+    write_rows,
+)
 
-from multilogger.components.learners.methods import METHODS, learn
-from multilogger.components.learners.presets import preset
-from multilogger.components.learners.settings import DivergenceKind, LearnerSettings, LossShift, Weights
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.presets import NEVER_BINDS, preset
+from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.replay import SplitBy
 
+Changes = dict[str, object]
 Values = dict[str, tuple[object, ...]]
+Logs = dict[int, TrainingLog]
+
+RESULTS = Path(__file__).parent / "results" / "search_presets.csv"
+SEEDS = list(range(100, 108))
 
 DIRECT: Values = {
     "loss_shift": (LossShift.BASELINE, LossShift.RUNNING, LossShift.POEM, LossShift.NONE),
-    "clip": (10.0, 30.0, 100.0),
+    "clip": (10.0, 30.0, 100.0, 1000.0),
     "weights": (Weights.CLIP, Weights.SELF_NORMALISED),
-    "weight_decay": (0.0, 0.1, 0.3),
+    "weight_decay": (0.0, 0.1, 0.3, 1.0, 3.0),
     "hidden": ((64,), (), (16,), (128,)),
     "risk_rate": (1e-3, 3e-3),
+    "batch_size": (500, 1000, 2000, 4096),
     "lambda_floor": (0.0, 0.05),
 }
-CONSTRAINED: Values = {
-    "kappa": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0),
-    "tau": (0.5, 1.0, 2.0, 4.0),
-    "regulariser_rate": (1e-3, 3e-4, 3e-3),
-    "inner_iterations": (1, 5),
+CLOSED_FORM: Values = {
+    "kappa": (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 1e9),
+    "warm_up_epochs": (5, 10),
+    "multiplier_rate": (1.0, 0.3),
+    "risk_rate": (3e-3, 6e-3),
+    "weight_decay": (0.0, 0.1),
+    "batch_size": (500, 1000),
+    "patience": (30, 15),
 }
-EXACT: Values = {"divergence": (DivergenceKind.VARIATIONAL, DivergenceKind.EXACT)}
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """Settings with their mean validation score and risk over seeds, and the mean epoch that was best."""
-
-    settings: LearnerSettings
-    changed: dict[str, object]
-    score: float
-    risk: float
-    scores: tuple[float, ...]
-    best_epoch: float
-    eligible: bool
-    seconds: float
-
-
-OnCandidate = Callable[[Candidate], None]
-
-
-def judge(
-    method: str, logs: dict[int, TrainingLog], settings: LearnerSettings, changed: dict[str, object]
-) -> Candidate:
-    """Learn with every seed; the candidate's score is the mean of the best epochs' validation scores."""
-    started = time.perf_counter()
-    best = [learn(method, log, settings, seed).best for seed, log in logs.items()]
-    scores = tuple(record.validation_score for record in best)
-    return Candidate(
-        settings=settings,
-        changed=changed,
-        score=statistics.fmean(scores),
-        risk=statistics.fmean(record.validation_risk for record in best),
-        scores=scores,
-        best_epoch=statistics.fmean(record.epoch for record in best),
-        eligible=all(record.eligible for record in best),
-        seconds=(time.perf_counter() - started) / len(logs),
-    )
+KAPPAS = (0.25, 1.0, 4.0, 16.0)
+TAUS = (0.5, 1.0, 2.0, 4.0)
+FINALISTS = 1
 
 
 def coordinate_search(
-    method: str, logs: dict[int, TrainingLog], start: LearnerSettings, values: Values, tell: OnCandidate
-) -> Candidate:
-    """Go through the settings in order; each takes the value of the lowest validation score."""
-    best = judge(method, logs, start, {})
-    tell(best)
+    method: str,
+    logs: Logs,
+    start: LearnerSettings,
+    changed: Changes,
+    values: Values,
+    tell: OnCandidate,
+) -> tuple[Candidate, list[Candidate]]:
+    """Go through the settings in order; a value is taken if it is clearly better than the best so far."""
+    seeds = list(logs)
+    best = judge(Candidate(method, start, changed), logs, seeds)
+    tell(best, None)
+    seen = [best]
     for name, tries in values.items():
         for value in tries:
             if value == getattr(best.settings, name):
                 continue
-            candidate = judge(method, logs, replace(best.settings, **{name: value}), {name: value})
-            tell(candidate)
-            if candidate.eligible and (not best.eligible or candidate.score < best.score):
+            settings = replace(best.settings, **{name: value})
+            candidate = judge(Candidate(method, settings, best.changed | {name: value}), logs, seeds)
+            tell(candidate, best)
+            seen.append(candidate)
+            if clearly_better(candidate, best):
                 best = candidate
-    return best
+    return best, seen
 
 
-def show(candidate: Candidate) -> None:
-    scores = " ".join(f"{score:.3f}" for score in candidate.scores)
-    guard = "" if candidate.eligible else "  (refused by the guard)"
-    print(  # noqa: T201
-        f"{candidate.score:.4f}  [{scores}]  risk {candidate.risk:.3f}  epoch {candidate.best_epoch:.0f}"
-        f"  {candidate.seconds:.1f} s  {candidate.changed or 'start'}{guard}",
-        flush=True,
-    )
+def constraint_search(
+    method: str,
+    logs: Logs,
+    start: LearnerSettings,
+    grid: list[Changes],
+    screen: int,
+    tell: OnCandidate,
+) -> tuple[Candidate, list[Candidate]]:
+    """Screen the grid with the first seeds; the best of what is ahead of the twin there is learned with all.
+
+    The best of many is partly the luckiest of many, so what wins must also be ahead on the seeds that did not
+    screen it.
+    """
+    seeds = list(logs)
+    twin = Candidate(method.removesuffix("-reg"), replace(start, kappa=NEVER_BINDS), {"kappa": NEVER_BINDS})
+    tell(judge(twin, logs, seeds[:screen]), None)
+    screened = []
+    for changes in grid:
+        candidate = judge(Candidate(method, replace(start, **changes), changes), logs, seeds[:screen])
+        tell(candidate, twin)
+        screened.append(candidate)
+    ahead = [c for c in screened if c.eligible and difference(c, twin).mean < 0]
+    finalists = sorted(ahead, key=lambda c: difference(c, twin).mean)[:FINALISTS]
+    best = twin
+    if finalists:
+        tell(judge(twin, logs, seeds), None)
+    for candidate in finalists:
+        tell(judge(candidate, logs, seeds), twin)
+        fresh = difference(candidate, twin, seeds=seeds[screen:]).mean if screen < len(seeds) else -1.0
+        if fresh < 0 and clearly_better(candidate, twin) and candidate.mean("score") < best.mean("score"):
+            best = candidate
+    return best, [twin, *screened]
 
 
-def make_logs(benchmark: Benchmark, seeds: list[int]) -> dict[int, TrainingLog]:
-    return {seed: benchmark.log(seed, SplitBy.CONTEXT) for seed in seeds}
-
-
-def to_mlflow(dataset: str, method: str) -> OnCandidate:
-    """Log every candidate as a run of `multilogger-search/<dataset>` at MLFLOW_TRACKING_URI."""
-    import mlflow
-
-    mlflow.set_experiment(f"multilogger-search/{dataset}")
-
-    def tell(candidate: Candidate) -> None:
-        changes = ", ".join(f"{name}={value}" for name, value in candidate.changed.items()) or "start"
-        with mlflow.start_run(run_name=f"{dataset} · {method} · {changes}"):
-            mlflow.log_params({"method": method, **asdict(candidate.settings)})
-            mlflow.log_metrics(
-                {
-                    "validation_score": candidate.score,
-                    "validation_risk": candidate.risk,
-                    "best_epoch": candidate.best_epoch,
-                    "eligible": float(candidate.eligible),
-                    "wall_seconds": candidate.seconds,
-                }
-            )
-        show(candidate)
-
-    return tell
-
-
-def main() -> None:
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("mirror", type=Path, help="folder with the LibSVM site's relative names")
     parser.add_argument("dataset")
     parser.add_argument("method", choices=METHODS)
-    parser.add_argument("--from", dest="start", help="method whose tuned preset to start from")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102, 103])
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
+    parser.add_argument("--screen", type=int, default=2, help="seeds that screen the grid of a -reg method")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=JSON", help="changes of the start")
     parser.add_argument("--only", nargs="*", help="settings to go through; all of the method's if not given")
+    parser.add_argument("--kappas", type=float, nargs="+", default=list(KAPPAS))
+    parser.add_argument("--taus", type=float, nargs="+", default=list(TAUS))
+    parser.add_argument("--also", nargs="*", default=[], metavar="JSON", help="candidates beside the grid")
     parser.add_argument("--mlflow", action="store_true", help="log every candidate at MLFLOW_TRACKING_URI")
-    parser.add_argument("--kappas", type=float, nargs="+", help="values of kappa to try instead of the usual")
-    arguments = parser.parse_args()
+    parser.add_argument("--results", type=Path, default=RESULTS, help="table that records the search")
+    return parser.parse_args()
+
+
+def typed(settings: LearnerSettings, changes: Changes) -> Changes:
+    """Values from JSON in the types that the settings have."""
+    return {name: type(getattr(settings, name))(value) for name, value in changes.items()}
+
+
+def main() -> None:
+    arguments = parse()
     torch.set_num_threads(1)
-    start = preset("tuned", arguments.dataset, arguments.start or arguments.method)
-    for change in arguments.set:
-        name, value = change.split("=", 1)
-        kind = type(getattr(start, name))
-        start = replace(start, **{name: kind(json.loads(value))})
-    values = CONSTRAINED | EXACT if arguments.method.endswith("-reg") else DIRECT
-    everything = DIRECT | CONSTRAINED | EXACT
-    if arguments.only is not None:
-        values = {name: everything[name] for name in arguments.only}
-    if arguments.kappas:
-        values = values | {"kappa": tuple(arguments.kappas)}
-    logs = make_logs(open_benchmark(arguments.mirror, arguments.dataset), arguments.seeds)
-    tell = to_mlflow(arguments.dataset, arguments.method) if arguments.mlflow else show
-    best = coordinate_search(arguments.method, logs, start, values, tell)
-    print("best:")  # noqa: T201
-    show(best)
-    print(json.dumps(asdict(best.settings)))  # noqa: T201
+    dataset, method = arguments.dataset, arguments.method
+    start = preset("tuned", dataset, method)
+    pairs = (change.split("=", 1) for change in arguments.set)
+    changed = typed(start, {name: json.loads(value) for name, value in pairs})
+    start = replace(start, **changed)
+    benchmark = open_benchmark(arguments.mirror, dataset)
+    logs = {seed: benchmark.log(seed, SplitBy.CONTEXT) for seed in arguments.seeds}
+    tell = to_mlflow(dataset, method) if arguments.mlflow else show
+    if method.endswith("-reg"):
+        points = itertools.product(arguments.kappas, arguments.taus)
+        grid: list[Changes] = [changed | {"kappa": kappa, "tau": tau} for kappa, tau in points]
+        grid += [changed | typed(start, json.loads(text)) for text in arguments.also]
+        best, seen = constraint_search(method, logs, start, grid, arguments.screen, tell)
+    else:
+        values = CLOSED_FORM if method.endswith("-exact") else DIRECT
+        if arguments.only is not None:
+            values = {name: values[name] for name in arguments.only}
+        best, seen = coordinate_search(method, logs, start, changed, values, tell)
+    print(f"chosen: {best.name}")  # noqa: T201
+    show(best, seen[0])
+    print(settings_as_json(best.settings))  # noqa: T201
+    write_rows(arguments.results, [row_of(dataset, method, c, seen[0], c is best) for c in seen])
 
 
 if __name__ == "__main__":

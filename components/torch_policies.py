@@ -4,7 +4,12 @@ h(y|x) = prod_l p_l(x)^y_l (1 - p_l(x))^(1 - y_l), with p_l the sigmoid of logit
 Sampling draws from the generator that is passed in, never from torch's global one.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -21,6 +26,16 @@ def log_probability(logits: Tensor, y: Tensor) -> Tensor:
     _check_shape(logits, y)
     signs = 2.0 * y.to(logits.dtype) - 1.0
     return logsigmoid(signs * logits).sum(dim=1)
+
+
+def log_probability_at(logits: Tensor, context: Tensor, y: Tensor) -> Tensor:
+    """log h(y|x) of rows that share contexts, from logits (m, q) and the context (n,) of each row: (n,).
+
+    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the dear one, is taken once a context.
+    """
+    log_none = logsigmoid(-logits).sum(dim=1)
+    # Rows of one context add up in the gradient; index_select does that several times faster than indexing.
+    return (logits.index_select(0, context) * y).sum(dim=1) + log_none.index_select(0, context)
 
 
 def sample(logits: Tensor, generator: torch.Generator) -> Tensor:
@@ -63,6 +78,37 @@ def log_d2(logits: Tensor, logger_logits: Tensor) -> Tensor:
     one = 2.0 * logsigmoid(logits) - logsigmoid(logger_logits)
     zero = 2.0 * logsigmoid(-logits) - logsigmoid(-logger_logits)
     return torch.logaddexp(one, zero).sum(dim=1)
+
+
+@dataclass(frozen=True)
+class KnownLoggers:
+    """Loggers whose policies are known: logits (m, J, q), and log of their chance of all labels (m, J)."""
+
+    logits: Tensor
+    log_all: Tensor
+
+    @classmethod
+    def of(cls, tables: Sequence[NDArray[np.float64]]) -> "KnownLoggers":
+        """From the logits (m, q) of each."""
+        logits = torch.from_numpy(np.stack(tables, axis=1))
+        return cls(logits, logsigmoid(logits).sum(dim=2))
+
+    def at(self, contexts: Tensor) -> "KnownLoggers":
+        return KnownLoggers(self.logits[contexts], self.log_all[contexts])
+
+    def to(self, kind: torch.dtype) -> "KnownLoggers":
+        return KnownLoggers(self.logits.to(kind), self.log_all.to(kind))
+
+
+def log_d2_each(logits: Tensor, loggers: KnownLoggers) -> Tensor:
+    """log d_2(h||h_j) of each row for all loggers at once: (n, J).
+
+    With z and s the logits of h and h_j, the two terms of `log_d2` differ by s - 2z, so that each label gives
+    2 log p - log q + log(1 + exp(s - 2z)): half of the logarithms.
+    """
+    log_all = logsigmoid(logits).sum(dim=1, keepdim=True)
+    mixed = logsigmoid(2.0 * logits.unsqueeze(1) - loggers.logits).sum(dim=2)
+    return 2.0 * log_all - loggers.log_all - mixed
 
 
 def _uniforms(like: Tensor, generator: torch.Generator) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from multilogger.flows.errors import one_line_errors
+from multilogger.flows.errors import INCOMPLETE, one_line_errors
 
 app = typer.Typer(
     name="multilogger",
@@ -37,6 +37,18 @@ Method = Annotated[
 Preset = Annotated[
     str, typer.Option(help="paper: the printed settings; tuned: ours, chosen on validation risk.")
 ]
+Target = Annotated[
+    str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers or all.")
+]
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target.")
+]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
+]
+Seeds = Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")]
+Out = Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")]
+Workers = Annotated[int, typer.Option(min=1, help="Cells to run at a time, one core each.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting, e.g. train-loggers.C=0.03. Repeatable."),
@@ -172,6 +184,46 @@ def learn(
 
 
 @app.command()
+def reproduce(
+    context: typer.Context,
+    target: Target = "table2",
+    datasets: Datasets = None,
+    methods: Methods = None,
+    seeds: Seeds = 10,
+    preset: Preset = "tuned",
+    mirror: Mirror = None,
+    out: Out = Path("reproduction"),
+    workers: Workers = 2,
+    assignments: Set = None,
+) -> None:
+    """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.experiments import Scope, plan_of
+        from multilogger.flows.session import flow_session
+        from multilogger.flows.settings import parse_assignments
+
+        settings = parse_assignments(assignments or [], "learn")
+        chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
+        plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))  # a typing error is said now
+        with flow_session(context.obj) as terminal:
+            from multilogger.flows.reproduce import reproduce as flow
+
+            done = flow(target, datasets, methods, seeds, preset, mirror, str(out), settings, workers)
+        from multilogger.flows.reproduction_tables import reproduction_tables
+
+        for title, rows in reproduction_tables(done.reproduction).items():
+            terminal.table(title, rows)
+        typer.echo(f"Report      {_from_here(done.out / 'report.html')}")
+        where_to_look(done.run_id)
+        if done.failures:
+            terminal.say(
+                f"multilogger: {len(done.failures)} of {len(done.reproduction.cells)} cells failed; "
+                "the report says why, and the same command runs those again"
+            )
+            raise typer.Exit(INCOMPLETE)
+
+
+@app.command()
 def stage(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A stage; 'multilogger stages' lists them.")],
@@ -186,8 +238,11 @@ def stage(
     labels: Labels = None,
     assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Compute it again even if it is cached.")] = False,
+    run: Annotated[
+        str | None, typer.Option("--run", help="A finished MLflow run: its pipeline, but for --set.")
+    ] = None,
 ) -> None:
-    """Run one stage alone, from inputs that are in the cache."""
+    """Run one stage alone, from inputs that are in the cache or in MLflow."""
     with one_line_errors(context.obj):
         from multilogger.components.errors import BadInput
         from multilogger.flows.pipeline import LEARN, PREPARE
@@ -197,6 +252,14 @@ def stage(
 
         if name not in STAGES:
             raise BadInput(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
+        if run is not None:
+            from multilogger.flows.rerun_report import rerun_and_report
+
+            new_run = rerun_and_report(context, name, run, assignments or [], refresh)
+            where_to_look(new_run)
+            if name == "learn":
+                typer.echo(f"Evaluate it {_as_typed()} stage evaluate --run {new_run}")
+            return
         settings = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
         if name not in PREPARE:
             settings = {"learn.method": method, "learn.preset": preset} | settings
@@ -213,6 +276,86 @@ def stage(
 
 
 @app.command()
+def compare(
+    context: typer.Context,
+    dataset: Dataset = "digits",
+    metric: Annotated[str, typer.Option(help="What to sort by: exp, greedy, validation_risk, ...")] = "exp",
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", "--method", help="Only these methods. Repeatable.")
+    ] = None,
+) -> None:
+    """Compare the methods of a dataset, from MLflow's finished runs."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.existing_runs import existing_runs
+        from multilogger.flows.terminal import Terminal
+
+        tracker = existing_runs()
+        from multilogger.flows.compare import compare as comparison
+
+        shown = comparison(tracker, dataset, metric, methods or ())
+        Terminal().table(shown.title, shown.rows)
+
+
+@app.command()
+def evaluate(
+    context: typer.Context,
+    policy: Annotated[
+        str,
+        typer.Option(help="MLflow run id, models:/NAME@ALIAS or models:/ID, or a folder with policy.json."),
+    ],
+    logs: Annotated[Path, typer.Option(help="Folder of Parquet logs: a replay of the store, or your own.")],
+    out: Annotated[Path, typer.Option(help="Folder for the table, the picture and the JSON.")] = Path(
+        "evaluation"
+    ),
+    contexts: Annotated[
+        Path | None, typer.Option(help="Parquet file of features, by the log's 'context' ids.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Drives resamples and folds.")] = 0,
+    bootstrap: Annotated[int, typer.Option(help="Resamples.")] = 1000,
+    clip: Annotated[float | None, typer.Option(help="Cut of the clipped weights. Default: sqrt(n).")] = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    validation_only: Annotated[
+        bool | None,
+        typer.Option(
+            "--validation-only/--all-rows",
+            help="Which rows. Default: validation rows if the policy may have been learned from the others.",
+        ),
+    ] = None,
+    max_loss: Annotated[
+        float | None, typer.Option(help="Largest possible loss. Default: the number of labels.")
+    ] = None,
+    max_weight: Annotated[
+        float | None, typer.Option(help="Largest weight that could occur, for Bernstein intervals.")
+    ] = None,
+    track: Annotated[
+        bool, typer.Option("--track/--no-track", help="Record the evaluation in MLflow.")
+    ] = True,
+) -> None:
+    """Estimate what a policy is worth from logs alone: every estimator, intervals, support, a picture."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.evaluate_command import run_evaluation
+        from multilogger.flows.evaluate_policy import EvaluateOptions
+
+        options = EvaluateOptions(
+            policy=policy,
+            logs=logs,
+            out=out,
+            seed=seed,
+            bootstrap=bootstrap,
+            clip=clip,
+            level=level,
+            contexts=contexts,
+            validation_only=validation_only,
+            max_loss=max_loss,
+            max_weight=max_weight,
+            track=track,
+        )
+        run_id = run_evaluation(options, context.obj)
+        if run_id is not None:
+            where_to_look(run_id)
+
+
+@app.command()
 def ui(
     context: typer.Context,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
@@ -222,6 +365,49 @@ def ui(
         from multilogger.flows.ui import serve_mlflow
 
         serve_mlflow(port)
+
+
+@app.command()
+def serve(
+    context: typer.Context,
+    target: Target = "table2",
+    cron: Annotated[str, typer.Option(help="When to run: minute hour day month weekday.")] = "0 2 * * *",
+    timezone: Annotated[str, typer.Option(help="Of the cron line, e.g. Europe/Berlin.")] = "UTC",
+    name: Annotated[str | None, typer.Option(help="Default: the target and the datasets.")] = None,
+    datasets: Datasets = None,
+    methods: Methods = None,
+    seeds: Seeds = 10,
+    preset: Preset = "tuned",
+    mirror: Mirror = None,
+    out: Out = Path("reproduction"),
+    workers: Workers = 2,
+    assignments: Set = None,
+) -> None:
+    """Run a reproduction by the clock, on the Prefect server of 'multilogger up' or PREFECT_API_URL."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.schedule import checked_schedule, reproduce_parameters
+        from multilogger.flows.serve import serve_schedule
+        from multilogger.tasks.engine.store import Store
+
+        Store.current().open()  # Prefect makes its home there when it is imported
+        parameters = reproduce_parameters(
+            target, datasets, methods, seeds, preset, mirror, out, assignments or [], workers
+        )
+        called = name or "-".join([target, *(datasets or [])])
+        serve_schedule(checked_schedule(called, cron, timezone, parameters))
+
+
+@app.command()
+def up(
+    context: typer.Context,
+    prefect_port: Annotated[int, typer.Option(min=1, max=65535, help="Prefect's port on 127.0.0.1.")] = 4200,
+    mlflow_port: Annotated[int, typer.Option(min=1, max=65535, help="MLflow's port on 127.0.0.1.")] = 5000,
+) -> None:
+    """Start a Prefect server and MLflow's pages on this store; later commands use them. Ctrl-C stops both."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.up import serve_both
+
+        serve_both(prefect_port, mlflow_port)
 
 
 def own_files(
@@ -238,11 +424,13 @@ def own_files(
 
 def where_to_look(run_id: str) -> None:
     """The last lines of a command: the MLflow run, and how to see it."""
+    from multilogger.flows.running_servers import running_servers
     from multilogger.tasks.engine.store import Store
 
+    up = running_servers(Store.current())
     typer.echo(f"Store       {_from_here(Store.current().root)}")
     typer.echo(f"MLflow run  {run_id}")
-    typer.echo(f"Look at it  {_as_typed()} ui")
+    typer.echo(f"Look at it  {up.mlflow if up and up.mlflow else f'{_as_typed()} ui'}")
 
 
 def _as_typed() -> str:

@@ -14,6 +14,7 @@ from multilogger.tasks.engine.store import ROOT_VARIABLE
 
 USER_ERROR = 2
 BUG = 1
+INCOMPLETE = 3
 INTERRUPTED = 130
 TERMINATED = 143
 

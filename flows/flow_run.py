@@ -1,4 +1,4 @@
-"""The MLflow run that stands for a whole flow: its stages' runs are nested under it or linked from it."""
+"""MLflow runs of flows: of one pipeline, with its stages' runs nested or linked, or of many pipelines."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,15 +25,52 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class FlowRun:
-    """An open flow run: realise steps with `runner`, record results with `log_metrics`."""
+class TrackedRun:
+    """An open MLflow run."""
 
     run_id: str
-    runner: Runner
     tracker: Tracker
 
     def log_metrics(self, values: Mapping[str, float]) -> None:
         self.tracker.log(self.run_id, {}, [MetricPoint(name, value) for name, value in values.items()])
+
+
+@dataclass(frozen=True)
+class FlowRun(TrackedRun):
+    """An open run of one pipeline: realise steps with `runner`, record results with `log_metrics`."""
+
+    runner: Runner
+
+
+def tidy(store: Store) -> None:
+    """Mark and remove what killed processes left behind."""
+    Tracker(store).bury_dead_runs()
+    sweep_temporary_folders(store.artifacts, store.locks)
+
+
+@contextmanager
+def tracked_run(
+    store: Store, experiment: str, name: str, tags: Mapping[str, str], params: Mapping[str, Any]
+) -> Iterator[TrackedRun]:
+    """Open a run that lives as long as the block, and end it as the block ends."""
+    tracker = Tracker(store)
+    lock_path = store.locks / f"{FLOW_LOCK}{uuid4().hex}"
+    with FileLock(lock_path):
+        own = dict(tags)
+        context = FlowRunContext.get()
+        if context is not None and context.flow_run is not None:
+            own["prefect.flow_run_id"] = str(context.flow_run.id)
+        run_id = tracker.start(experiment, name, lock_path, own)
+        try:
+            tracker.log(run_id, params)
+            yield TrackedRun(run_id, tracker)
+        except BaseException as error:
+            tracker.fail(run_id, error)
+            raise
+        else:
+            tracker.finish(run_id)
+        finally:
+            lock_path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -44,32 +81,26 @@ def flow_run(
     params: Mapping[str, Any],
     only: str | None = None,
     refresh: frozenset[str] = frozenset(),
+    place: str = "",
+    tidied: bool = False,
 ) -> Iterator[FlowRun]:
-    """Open the run, mark what killed processes left behind, and link every stage's run when the flow ends."""
+    """Open the run of a pipeline, and link every stage's run when the flow ends.
+
+    `place` says where in a sweep the run stands; `tidied`, that somebody has tidied the store up just now.
+    """
     store = Store.current().open()
-    tracker = Tracker(store)
-    lock_path = store.locks / f"{FLOW_LOCK}{uuid4().hex}"
-    with FileLock(lock_path):
-        tracker.bury_dead_runs()
-        sweep_temporary_folders(store.artifacts, store.locks)
-        tags = {"flow": flow, "dataset": dataset, "seed": str(seed)}
-        context = FlowRunContext.get()
-        if context is not None and context.flow_run is not None:
-            tags["prefect.flow_run_id"] = str(context.flow_run.id)
-        run_id = tracker.start(dataset, f"{dataset} · {flow} · seed {seed}", lock_path, tags)
-        surroundings = Surroundings(root=store.root, dataset=dataset, seed=seed, flow_run_id=run_id)
+    if not tidied:
+        tidy(store)
+    name = " · ".join(part for part in (dataset, flow, f"seed {seed}", place) if part)
+    tags = {"flow": flow, "dataset": dataset, "seed": str(seed)} | ({"place": place} if place else {})
+    with tracked_run(store, dataset, name, tags, params) as run:
+        surroundings = Surroundings(root=store.root, dataset=dataset, seed=seed, flow_run_id=run.run_id)
         runner = Runner(store, surroundings, only, refresh)
         try:
-            tracker.log(run_id, params)
-            yield FlowRun(run_id, runner, tracker)
-        except BaseException as error:
-            tracker.fail(run_id, error)
-            raise
-        else:
-            tracker.finish(run_id)
+            yield FlowRun(run.run_id, run.tracker, runner)
         finally:
-            _link_stages(tracker, run_id, tracker.experiment(dataset), list(runner.outcomes.values()))
-            lock_path.unlink(missing_ok=True)
+            experiment = run.tracker.experiment(dataset)
+            _link_stages(run.tracker, run.run_id, experiment, list(runner.outcomes.values()))
 
 
 def _link_stages(tracker: Tracker, run_id: str, experiment: str, outcomes: Sequence[Outcome]) -> None:

@@ -5,12 +5,11 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
-from multilogger.flows.flow_run import Finished, flow_run
-from multilogger.flows.pipeline import LEARN, learn_steps
-from multilogger.flows.settings import flat, pipeline_settings
+from multilogger.flows.cells import Cell
+from multilogger.flows.flow_run import Finished
+from multilogger.flows.run_cell import run_cell
 from multilogger.flows.summary import estimate_rows, loss_rows
 from multilogger.flows.tables import to_markdown
-from multilogger.tasks.evaluate import load_evaluation
 
 
 @flow(name="learn", flow_run_name="learn {dataset} {method} seed {seed}")
@@ -27,16 +26,14 @@ def learn(
 
     `settings` maps `stage.setting` to a value; `refresh` names stages to compute again.
     """
-    choices = {"learn.method": method, "learn.preset": preset, **(settings or {})}
-    chosen = pipeline_settings(LEARN, dataset, seed, mirror, choices)
-    with flow_run(method, dataset, seed, flat(chosen), refresh=frozenset(refresh or ())) as run:
-        outcomes = {stage: run.runner.realise(step) for stage, step in learn_steps(chosen).items()}
-        result = load_evaluation(outcomes["evaluate"].artifact)
-        run.log_metrics({"exp": result.exp, "greedy": result.greedy})
+    cell = Cell(
+        dataset=dataset, method=method, seed=seed, preset=preset, mirror=mirror, settings=settings or {}
+    )
+    done = run_cell(cell, frozenset(refresh or ()))
     text = [
         f"# {dataset}, {method}, seed {seed}",
-        to_markdown(loss_rows(outcomes)),
-        to_markdown(estimate_rows(outcomes)),
+        to_markdown(loss_rows(done.outcomes)),
+        to_markdown(estimate_rows(done.outcomes)),
     ]
     create_markdown_artifact("\n\n".join(text), key="learn-summary", description="What the policy is worth")
-    return Finished(outcomes, run.run_id)
+    return done

@@ -2,14 +2,13 @@
 
 import os
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.running_servers import API_VARIABLE, complaint, running_servers, using_server
 from multilogger.flows.terminal import Terminal
-from multilogger.tasks.engine.progress import watched_by
+from multilogger.tasks.engine.progress import say, watched_by
 from multilogger.tasks.engine.store import Store
 
 RECORDING_SECONDS = 1.5  # the ephemeral server writes its last task records within this time
@@ -20,33 +19,41 @@ def flow_session(debug: bool) -> Iterator[Terminal]:
     """Open the store and show what the enclosed flow does."""
     store = Store.current().open()
     if not debug:
-        _quieten()
+        quieten()
     with Terminal() as terminal, watched_by(terminal):
-        if server := os.environ.get("PREFECT_API_URL"):
-            _check_answers(server)
-            yield terminal
+        if server := running_server(store):
+            with using_server(server):
+                yield terminal
         else:
             from multilogger.flows.ephemeral_server import ephemeral_server
 
-            with ephemeral_server(store):
+            with ephemeral_server(store) as server, using_server(server):
                 yield terminal
                 time.sleep(RECORDING_SECONDS)
 
 
-def _quieten() -> None:
+def running_server(store: Store) -> str | None:
+    """The Prefect server that the environment names, else that of `multilogger up` on this store."""
+    if server := os.environ.get(API_VARIABLE):
+        if reason := complaint(server):
+            raise BadInput(
+                f"no Prefect server answers at {API_VARIABLE}={server} ({reason}); start it, or unset the "
+                "variable to use a server of our own"
+            )
+        return server
+    up = running_servers(store)
+    if up is None or up.prefect is None:
+        return None
+    if reason := complaint(up.prefect):
+        say(
+            f"the Prefect server of 'multilogger up' at {up.prefect} does not answer ({reason}): "
+            "going on with one of our own"
+        )
+        return None
+    return up.prefect
+
+
+def quieten() -> None:
     """Keep Prefect's and MLflow's log lines off the terminal; Prefect's own pages still have theirs."""
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
-
-
-def _check_answers(server: str) -> None:
-    """Say at once that a Prefect server is down; any answer, even a refusal, is an answer."""
-    try:
-        urllib.request.urlopen(f"{server.rstrip('/')}/health", timeout=10).close()
-    except urllib.error.HTTPError:
-        return
-    except (OSError, ValueError) as error:
-        raise BadInput(
-            f"no Prefect server answers at PREFECT_API_URL={server} ({error}); start it, or unset the "
-            "variable to use a server of our own"
-        ) from error

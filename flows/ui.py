@@ -1,18 +1,12 @@
 """MLflow's own pages on this store."""
 
 import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.foreground import tell, until_stopped
+from multilogger.flows.local_server import check_port, start_mlflow, wait_until_up, watch
+from multilogger.flows.running_servers import running_servers
 from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
-
-START_SECONDS = 90.0
 
 
 def serve_mlflow(port: int) -> None:
@@ -25,56 +19,12 @@ def serve_mlflow(port: int) -> None:
             f"the store at {store.root} has no runs yet; run 'multilogger prepare' first, "
             f"or name another store with {ROOT_VARIABLE}"
         )
-    with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", port)) == 0:
-            raise BadInput(f"port {port} is in use; choose another with --port")
-    sys.stdout.write("Starting MLflow, this takes about ten seconds\n")
-    sys.stdout.flush()
-    log_path = store.root / "mlflow-server.log"
-    with log_path.open("w") as log:
-        server = subprocess.Popen(
-            _command(store, port), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
-        _wait_until_up(server, port, log_path)
-        sys.stdout.write(
-            f"MLflow is at http://127.0.0.1:{port} for the store {store.root} (Ctrl-C stops it)\n"
-        )
-        sys.stdout.flush()
-        server.wait()
-    except KeyboardInterrupt:
-        sys.stdout.write("Stopped\n")
-    finally:
-        _end(server)
-
-
-def _command(store: Store, port: int) -> list[str]:
-    return [
-        sys.executable, "-m", "mlflow", "server",
-        "--backend-store-uri", store.tracking_uri,
-        "--default-artifact-root", store.mlflow_artifacts.as_uri(),
-        "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
-    ]  # fmt: skip
-
-
-def _wait_until_up(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            raise BadInput(f"MLflow stopped with exit code {server.returncode}; {log} says why")
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.3)
-    raise BadInput(f"MLflow did not answer on port {port} within {START_SECONDS:.0f} s; try again")
-
-
-def _end(server: subprocess.Popen[bytes]) -> None:
-    """Stop the server and its workers."""
-    if server.poll() is None:
-        os.killpg(server.pid, signal.SIGTERM)
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
+    up = running_servers(store)
+    if up is not None and up.mlflow is not None:
+        raise BadInput(f"MLflow is at {up.mlflow} already: 'multilogger up' runs on this store")
+    check_port(port, "--port")
+    tell("Starting MLflow, this takes about ten seconds")
+    with until_stopped(), start_mlflow(store.open(), port) as server:
+        for _ in wait_until_up([server]):
+            tell(f"MLflow is at {server.address} for the store {store.root} (Ctrl-C stops it)")
+        watch([server])

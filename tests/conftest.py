@@ -71,7 +71,11 @@ def prefect_server() -> str:
     log = Path(PREFECT_HOME) / "server.log"
     with log.open("w") as output:
         server = subprocess.Popen(
-            command, env=without_server(), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            env=without_server() | {"PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "2"},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     SERVER.append(server)
     _wait_for(f"http://127.0.0.1:{PORT}/api/health", server, log)

@@ -78,7 +78,7 @@ class AdditiveLearner:
         modelled = additive_predictions(self.measure.validation, p, logits)
         risk = balanced_doubly_robust(self.measure.validation.under(logits), modelled, rule)
         return dataclasses.replace(
-            self.measure.record(epoch, logits, counts / counts.sum()),
+            self.measure.record(epoch, self.measure.look(logits), counts / counts.sum()),
             train_risk=float(additive_predictions(self.measure.train, p, logits).q_target.mean()),
             validation_risk=risk.value,
             validation_score=squared_error(p, self.measure.train, self.measure.validation),

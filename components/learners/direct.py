@@ -6,7 +6,7 @@ from torch import Tensor
 
 from multilogger.components.importance import SELF_NORMALISED
 from multilogger.components.learners.constrained import Constraint
-from multilogger.components.learners.epoch_record import EpochRecord, Measure
+from multilogger.components.learners.epoch_record import EpochRecord, Look, Measure
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import Objective, minibatch_risk, shift_of
 from multilogger.components.learners.settings import LearnerSettings, LossShift
@@ -38,6 +38,7 @@ class DirectLearner:
             self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay
         )
         self.measure = Measure(log, objective, settings)
+        self.looked: Look | None = None
         self.rows = TensorRows.of(self.measure.train)
         self.log_denominator = objective.log_denominator(self.rows)
         self.shift = shift_of(self.measure.train, settings.loss_shift)
@@ -63,7 +64,7 @@ class DirectLearner:
 
     def run_epoch(self) -> None:
         """Algorithm 1, steps 2 to 5, once through the log."""
-        batch = self.measure.train.under(self.logits())
+        batch = self.look().train
         self.shares = self.objective.shares(batch, self.settings)
         shares = torch.from_numpy(self.shares.astype(np.float32))
         if self.settings.loss_shift is LossShift.RUNNING:
@@ -71,6 +72,7 @@ class DirectLearner:
             self.losses = self.rows.delta - min(self.shift, running)
         if self.constraint is not None:
             self.constraint.start_epoch(self.shares)
+        self.looked = None
         for rows in self.rows.batches(self.settings.batch_size, self.generator):
             self.descend_risk(rows, shares)
             if self.constraint is not None:
@@ -98,9 +100,15 @@ class DirectLearner:
         """Logits of the current policy on all contexts: (m, q)."""
         return network_logits(self.network, self.x)
 
+    def look(self) -> Look:
+        """The current policy as measured; what one epoch ends with, the next begins with."""
+        if self.looked is None:
+            self.looked = self.measure.look(self.logits())
+        return self.looked
+
     def record(self, epoch: int) -> EpochRecord:
         variational = () if self.constraint is None else self.constraint.variational()
-        return self.measure.record(epoch, self.logits(), self.shares, variational)
+        return self.measure.record(epoch, self.look(), self.shares, variational)
 
     def state(self) -> State:
         """Everything that the next epoch depends on."""
@@ -112,6 +120,7 @@ class DirectLearner:
         return state
 
     def restore(self, state: State) -> None:
+        self.looked = None
         self.network.load_state_dict(state.below("network").tensors)
         restore_optimiser(self.optimiser, state.below("optimiser"))
         self.generator.set_state(state.tensors["generator"])

@@ -196,7 +196,7 @@ class DoublyRobustLearner:
             score = self._sharpen()
         logits = network_logits(self.network, self.x)
         return dataclasses.replace(
-            self.measure.record(epoch, logits, self.shares),
+            self.measure.record(epoch, self.measure.look(logits), self.shares),
             train_risk=float(self._influence(train, logits).mean()),
             validation_risk=float(self._influence(validation, logits).mean()),
             validation_score=score,

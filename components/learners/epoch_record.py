@@ -2,18 +2,27 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import torch
+from scipy.special import logsumexp
 
-from multilogger.components.constraint import constraint_value
-from multilogger.components.divergences import exact_divergence, exp_or_inf, harmonic_divergence_bound
-from multilogger.components.estimators import Estimate, balanced_risk
-from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
+from multilogger.components.constraint import constraint_coefficients
+from multilogger.components.divergences import exp_or_inf
+from multilogger.components.estimators import Estimate, naive_risk
+from multilogger.components.importance import (
+    SELF_NORMALISED,
+    WeightRule,
+    importance_weights,
+    log_mixture,
+)
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.logged_batch import LoggedBatch
 from multilogger.components.policies import Matrix, Vector
+from multilogger.components.torch_policies import KnownLoggers, log_d2_each
 
 FINITE_CLIP = exp_or_inf(600.0)  # weights are measured raw, but a runaway policy must not end the training
 
@@ -29,7 +38,8 @@ class EpochRecord:
     `share` is n_j lambda_j. `log_d2` is exact, and NaN if the loggers' policies are not known; `variational`
     is the moving average of D_f that the constraint goes by, NaN without one, a single number if balanced.
     `constraint` is sum_j c_j D_f(h||h_j) from the exact divergences, for balanced methods an upper bound of
-    D_f(h||h_avg), and `slack` is kappa minus it.
+    D_f(h||h_avg), and `slack` is kappa minus it. `multiplier` is the dual variable of the -exact methods, NaN
+    for the others.
     """
 
     epoch: int
@@ -45,6 +55,7 @@ class EpochRecord:
     variational: tuple[float, ...]
     constraint: float
     slack: float
+    multiplier: float = math.nan
     best_epoch: int = 0
 
     def metrics(self) -> dict[str, float]:
@@ -58,28 +69,74 @@ class EpochRecord:
         return flat
 
 
+class Look:
+    """One policy, by its logits on all contexts (m, q), and what follows from them, each computed once."""
+
+    def __init__(self, measure: "Measure", logits: Matrix) -> None:
+        self._measure, self.logits = measure, logits
+
+    @cached_property
+    def train(self) -> LoggedBatch:
+        """The training rows under this policy."""
+        return self._measure.train.under(self.logits)
+
+    @cached_property
+    def log_moments(self) -> Matrix:
+        """log d_2(h||h_j; x) of each context and logger: (m, J); NaN if the loggers are not known."""
+        loggers = self._measure.loggers
+        if loggers is None:
+            return np.full((len(self.logits), len(self._measure.train.counts)), math.nan)
+        with torch.inference_mode():
+            # Rounding may leave a sum at -1e-16 where the policies agree; d_2 >= 1 always.
+            return log_d2_each(torch.from_numpy(self.logits), loggers).clamp_min(0.0).numpy()
+
+    @cached_property
+    def log_d2(self) -> Vector:
+        """log d_2(h||h_j; P(x)) over all contexts: (J,)."""
+        return np.asarray(logsumexp(self.log_moments, axis=0) - math.log(len(self.logits)))
+
+    def log_constraint(self, shares: Vector) -> float:
+        """log(1 + sum_j c_j D_f(h||h_j)), or for balanced methods of 1 + an upper bound of D_f(h||h_avg).
+
+        The harmonic bound of `components/divergences.py`.
+        """
+        counts = self._measure.train.counts
+        if self._measure.objective.average:
+            bound = -log_mixture(-self.log_moments, counts)
+            return float(logsumexp(bound)) - math.log(len(bound))
+        # A share of 0 makes nothing of any divergence, even of an infinite one.
+        return float(logsumexp(self.log_d2, b=constraint_coefficients(counts, shares / counts)))
+
+
 class Measure:
-    """Measures policies of one run on both sides of the split, by their logits on all contexts."""
+    """Measures policies of one run on both sides of the split."""
 
     def __init__(self, log: TrainingLog, objective: Objective, settings: LearnerSettings) -> None:
         self.objective, self.settings = objective, settings
         self.train, self.validation = log.part(validation=False), log.part(validation=True)
-        self.logger_logits = log.logger_logits
+        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
+
+    def look(self, logits: Matrix) -> Look:
+        """A policy given by its logits on all contexts (m, q)."""
+        return Look(self, logits)
 
     def record(
-        self, epoch: int, logits: Matrix, shares: Vector, variational: tuple[float, ...] = ()
+        self,
+        epoch: int,
+        look: Look,
+        shares: Vector,
+        variational: tuple[float, ...] = (),
+        multiplier: float = math.nan,
     ) -> EpochRecord:
         """Everything about one epoch."""
-        train = self.train.under(logits)
-        validation = self.validation.under(logits)
-        weights = _raw_weights(train)
-        loggers = [weights[train.logger == j] for j in range(train.loggers)]
-        log_d2 = self.exact_log_d2(logits)
-        constraint = self.constraint(logits, log_d2, shares)
-        risk = balanced_risk(validation, SELF_NORMALISED)
+        validation = self.validation.under(look.logits)
+        weights = _raw_weights(look.train)
+        loggers = [weights[rows] for rows in self.train.by_logger]
+        constraint = expm1_or_inf(look.log_constraint(shares))
+        risk = naive_risk(self.validation.against_average(validation), SELF_NORMALISED)
         return EpochRecord(
             epoch=epoch,
-            train_risk=self.objective.risk(train, shares, WeightRule(self.settings.weight_clip)).value,
+            train_risk=self.objective.risk(look.train, shares, WeightRule(self.settings.weight_clip)).value,
             validation_risk=risk.value,
             validation_score=self.score(risk),
             eligible=self.eligible(validation),
@@ -87,10 +144,11 @@ class Measure:
             mean_weight=tuple(float(w.mean()) for w in loggers),
             effective_share=tuple(_effective_share(w) for w in loggers),
             largest_weight=tuple(float(w.max()) for w in loggers),
-            log_d2=log_d2,
-            variational=variational or (math.nan,) * train.loggers,
+            log_d2=tuple(look.log_d2.tolist()),
+            variational=variational or (math.nan,) * len(loggers),
             constraint=constraint,
             slack=self.settings.kappa - constraint,
+            multiplier=multiplier,
         )
 
     def score(self, risk: Estimate) -> float:
@@ -108,26 +166,9 @@ class Measure:
         A policy that has left every logger's support has a self-normalised risk made of a few rows.
         """
         weights = _raw_weights(batch)
-        loggers = [weights[batch.logger == j] for j in range(batch.loggers)]
+        loggers = [weights[rows] for rows in self.validation.by_logger]
         best = max(loggers, key=_effective_share)
         return bool(self.settings.least_mean_weight <= best.mean() <= self.settings.most_mean_weight)
-
-    def exact_log_d2(self, logits: Matrix) -> tuple[float, ...]:
-        """log d_2(h||h_j; P(x)) over all contexts, one a logger."""
-        if not self.logger_logits:
-            return (math.nan,) * len(self.train.counts)
-        return tuple(exact_divergence(logits, table).log_d2 for table in self.logger_logits)
-
-    def constraint(self, logits: Matrix, log_d2: tuple[float, ...], shares: Vector) -> float:
-        """The left-hand side of the constraint, from exact divergences."""
-        if not self.logger_logits:
-            return math.nan
-        counts = self.train.counts
-        if self.objective.average:
-            return harmonic_divergence_bound(logits, self.logger_logits, counts).d_f
-        d_f = np.array([exp_or_inf(value) - 1.0 for value in log_d2])
-        used = shares > 0  # infinity times a share of 0 is 0 here
-        return constraint_value(counts[used], (shares / counts)[used], d_f[used])
 
 
 def better(candidate: EpochRecord, best: EpochRecord | None) -> bool:
@@ -137,6 +178,11 @@ def better(candidate: EpochRecord, best: EpochRecord | None) -> bool:
     if candidate.eligible != best.eligible:
         return candidate.eligible
     return candidate.validation_score < best.validation_score
+
+
+def expm1_or_inf(log_value: float) -> float:
+    """exp - 1 of a log, infinite where float64 ends."""
+    return exp_or_inf(log_value) if log_value > 30.0 else math.expm1(log_value)
 
 
 def _raw_weights(batch: LoggedBatch) -> Vector:

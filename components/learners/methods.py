@@ -9,6 +9,7 @@ from multilogger.components.learners.additive import AdditiveLearner
 from multilogger.components.learners.direct import DirectLearner
 from multilogger.components.learners.dr import DoublyRobustLearner
 from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.exact import ExactLearner
 from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
@@ -32,6 +33,10 @@ def _additive(soft: bool) -> Build:
     return lambda log, settings, seed: AdditiveLearner(log, soft, settings, seed)
 
 
+def _exact(objective: Objective) -> Build:
+    return lambda log, settings, seed: ExactLearner(log, objective, settings, seed)
+
+
 METHODS: dict[str, Build] = {
     "naive": _direct(NAIVE),
     "weighted": _direct(WEIGHTED),
@@ -39,6 +44,9 @@ METHODS: dict[str, Build] = {
     "naive-reg": _constrained(NAIVE),
     "weighted-reg": _constrained(WEIGHTED),
     "balanced-reg": _constrained(BALANCED),
+    "naive-exact": _exact(NAIVE),
+    "weighted-exact": _exact(WEIGHTED),
+    "balanced-exact": _exact(BALANCED),
     "wcrm": WCRMLearner,
     "additive": _additive(soft=False),
     "additive-soft": _additive(soft=True),

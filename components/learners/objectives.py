@@ -103,3 +103,25 @@ def minibatch_risk(
     if weights is Weights.SELF_NORMALISED:
         value = value / (shares @ w.mean(dim=1)).clamp_min(torch.finfo(w.dtype).tiny)
     return value
+
+
+def row_risk(
+    log_target: Tensor,
+    log_denominator: Tensor,
+    losses: Tensor,
+    coefficients: Tensor,
+    weights: Weights,
+    clip: float = math.inf,
+) -> Tensor:
+    """sum_i a_i w_i l_i over rows of any loggers, divided by sum_i a_i w_i if self-normalised; all are (n,).
+
+    With a_i = lambda_j over the chance of a row to be drawn, it is R_mini for rows drawn in any way.
+    """
+    log_ratio = log_target - log_denominator
+    if weights is not Weights.RAW:
+        log_ratio = log_ratio.clamp_max(math.log(clip))
+    shares = coefficients * torch.exp(log_ratio)
+    value = shares @ losses
+    if weights is Weights.SELF_NORMALISED:
+        value = value / shares.sum().clamp_min(torch.finfo(shares.dtype).tiny)
+    return value

@@ -3,7 +3,7 @@
 `benchmarks/search_presets.py` is the search that chose `tuned`; it saw no test data.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
@@ -63,30 +63,77 @@ TUNED = LearnerSettings(
     discriminator_rate=1e-3,
     discriminator_hidden=(59,),
     discriminator_batch_norm=False,
-    inner_iterations=5,
-    kappa=8.0,
+    inner_iterations=1,
+    # A grid without wild corners: at an l2 of 1e-3 or a clip of 100 a fit's validation risk is so noisy that
+    # now and then one is chosen by luck.
+    wcrm_clips=(3.0, 10.0),
+    wcrm_variances=(1.0,),
+    wcrm_l2s=(0.03, 0.1, 0.3),
 )
 
+# Twenty-two labels: a uniform policy has weights of 1e-6 on the better logger's rows. Weights that are
+# divided by their mean still carry a signal there, and large batches keep that mean steady.
+# Choice: tried by hand on one or two validation seeds, not searched. Batches of 1000 score 1.54 and 1.85 where
+# these score 1.88 and 1.75, and leave the logs after six epochs. Neither reaches the better logger's 1.51.
+TUNED_TMC = replace(
+    TUNED,
+    weights=Weights.SELF_NORMALISED,
+    clip=1000.0,
+    batch_size=4096,
+    epochs=15,
+    patience=8,
+    warm_up_steps=100,
+    wcrm_clips=(10.0,),
+    wcrm_l2s=(0.01, 0.1),
+    wcrm_rounds=3,
+    wcrm_iterations=12,
+)
 
-# Choice: the search moved clip, rate and weight decay of single datasets and methods by less than a standard
-# error of the validation risk, so all datasets share them. What differs is the constraint and the batch size.
+# Choice: the search moved clip, rate and weight decay of Scene and Yeast by less than a standard error of the
+# validation score, so they share them.
 TUNED_DATASETS: dict[str, LearnerSettings] = {
     "digits": TUNED,
     "scene": TUNED,
-    "yeast": replace(TUNED, regulariser_rate=3e-4, inner_iterations=1),
-    "tmc500": replace(TUNED, batch_size=4096),
-    "tmc": replace(TUNED, batch_size=4096),
+    "yeast": TUNED,
+    "tmc500": TUNED_TMC,
+    "tmc": TUNED_TMC,
 }
 
-# kappa on the discriminator's scale, which is far below the closed form's. The naive constraint is ruled by
-# the flat logger, from which every useful policy is far.
-# Searched for naive-reg and weighted-reg on Yeast and weighted-reg on Scene; the others follow by analogy.
-# Only weighted-reg on Scene came out below its direct twin; on Yeast a naive-reg of 64 never binds.
-TUNED_KAPPA: dict[str, dict[str, float]] = {
-    "scene": {"naive-reg": 8.0, "weighted-reg": 0.5, "balanced-reg": 0.5},
-    "yeast": {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg": 0.5},
+# Labels leave no noise that large batches would have to average out.
+TUNED_LABELS_TMC = replace(TUNED_TMC, batch_size=500, risk_rate=1e-3, weight_decay=1.0, epochs=10, patience=3)
+TUNED_METHODS: dict[tuple[str, str], LearnerSettings] = {
+    ("tmc500", "full-information"): TUNED_LABELS_TMC,
+    ("tmc", "full-information"): TUNED_LABELS_TMC,
 }
-TUNED_KAPPA_ELSEWHERE = {"naive-reg": 64.0, "weighted-reg": 0.25, "balanced-reg": 0.5}
+
+# A constraint that never binds leaves the run of the direct twin untouched, bit for bit.
+NEVER_BINDS = 1e6
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What the constraint of a -reg method takes; kappa is on the discriminator's scale, far below d_2."""
+
+    kappa: float = NEVER_BINDS
+    tau: float = 1.0
+    regulariser_rate: float = 1e-3
+    inner_iterations: int = 1
+
+
+# Only where a binding kappa lowered the validation score of the direct twin by a standard error at least,
+# paired over seeds; `benchmarks/results/search_presets.csv` has what was tried. Elsewhere the constraint is
+# left open: clipping, the baseline and the choice of the epoch already do its work.
+TUNED_BOUNDS: dict[str, dict[str, Bound]] = {
+    "scene": {"weighted-reg": Bound(kappa=0.5, inner_iterations=5)},
+}
+
+# The -exact methods: kappa on the scale of the closed form, and twice the batch and half the patience of the
+# others, which their steadier steps can do with.
+TUNED_EXACT_KAPPA: dict[str, dict[str, float]] = {
+    "scene": {"naive-exact": 32.0, "weighted-exact": 6.0, "balanced-exact": 8.0},
+    "yeast": {"naive-exact": 3000.0, "weighted-exact": 32.0, "balanced-exact": 20.0},
+}
+TUNED_EXACT_KAPPA_ELSEWHERE = {"naive-exact": 3000.0, "weighted-exact": 32.0, "balanced-exact": 20.0}
 
 
 # ---------------------------------------------------------------------------------------------- additive
@@ -122,8 +169,19 @@ def preset(name: str, dataset: str, method: str) -> LearnerSettings:
     if method == "dr":
         return _doubly_robust(dataset)
     if name == "paper":
-        settings = PAPER_METHODS.get(method.removesuffix("-reg"), PAPER)
+        settings = PAPER_METHODS.get(method.removesuffix("-reg").removesuffix("-exact"), PAPER)
         return replace(settings, batch_size=4096) if dataset.startswith("tmc") else settings
-    settings = TUNED_DATASETS.get(dataset, TUNED)
-    kappas = TUNED_KAPPA.get(dataset, TUNED_KAPPA_ELSEWHERE)
-    return replace(settings, kappa=kappas[method]) if method in kappas else settings
+    settings = TUNED_METHODS.get((dataset, method), TUNED_DATASETS.get(dataset, TUNED))
+    if method.endswith("-exact"):
+        kappas = TUNED_EXACT_KAPPA.get(dataset, TUNED_EXACT_KAPPA_ELSEWHERE)
+        return replace(settings, kappa=kappas[method], batch_size=2 * settings.batch_size, patience=15)
+    if not method.endswith("-reg"):
+        return settings
+    bound = TUNED_BOUNDS.get(dataset, {}).get(method, Bound())
+    return replace(
+        settings,
+        kappa=bound.kappa,
+        tau=bound.tau,
+        regulariser_rate=bound.regulariser_rate,
+        inner_iterations=bound.inner_iterations,
+    )

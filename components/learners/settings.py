@@ -81,6 +81,11 @@ class LearnerSettings:
     warm_up_steps: int = 200
     minimum_steps: int = 1
     moving_average: float = 0.9
+    # the -exact methods: how many epochs descend the risk alone, the rate of the multiplier after them, and
+    # by how much of kappa the chosen epoch may exceed it
+    warm_up_epochs: int = 10
+    multiplier_rate: float = 1.0
+    constraint_tolerance: float = 0.05
     # WCRM: the grid that validation chooses from; for each point, L-BFGS in rounds with lambda* fixed in each
     wcrm_clips: tuple[float, ...] = (10.0, 30.0, 100.0)
     wcrm_variances: tuple[float, ...] = (0.1, 1.0)
@@ -142,6 +147,7 @@ def _check_positive(settings: LearnerSettings) -> None:
         "working_noise",
         "sharpness",
         "policy_rate",
+        "multiplier_rate",
     ):
         value = getattr(settings, name)
         if not value > 0:
@@ -161,7 +167,14 @@ def _check_positive(settings: LearnerSettings) -> None:
         count = getattr(settings, name)
         if count < 1:
             raise BadInput(f"{name} must be at least 1, got {count}")
-    for name in ("weight_decay", "warm_up_steps", "checkpoint_every", "pessimism"):
+    for name in (
+        "weight_decay",
+        "warm_up_steps",
+        "warm_up_epochs",
+        "checkpoint_every",
+        "pessimism",
+        "constraint_tolerance",
+    ):
         value = getattr(settings, name)
         if value < 0:
             raise BadInput(f"{name} must be at least 0, got {value}")

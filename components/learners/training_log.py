@@ -1,6 +1,7 @@
 """The bandit log as a learner holds it: contexts once, rows by index, everything in memory."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.importance import log_mixture
 from multilogger.components.labelled_data import Features, Labels
 from multilogger.components.logged_batch import LoggedBatch, Loggers
-from multilogger.components.policies import Actions, Matrix, Vector, log_probability
+from multilogger.components.policies import Actions, Matrix, Vector, log_probability_at
 
 
 @dataclass(frozen=True)
@@ -99,16 +100,25 @@ class LogPart:
     logger: Loggers
     counts: Vector
 
+    @cached_property
+    def by_logger(self) -> tuple[NDArray[np.int64], ...]:
+        """The rows of each logger."""
+        return tuple(np.flatnonzero(self.logger == j) for j in range(len(self.counts)))
+
     def under(self, logits: Matrix) -> LoggedBatch:
         """These rows with log h(y|x) of a policy given by its logits on all contexts (m, q)."""
         return LoggedBatch(
             logger=self.logger,
             delta=self.delta,
             log_propensity=self.log_propensity,
-            log_target=log_probability(logits[self.context], self.action),
+            log_target=log_probability_at(logits, self.context, self.action),
             max_loss=float(self.action.shape[1]),
             log_propensities=self.log_propensities,
         )
+
+    def against_average(self, batch: LoggedBatch) -> LoggedBatch:
+        """The same rows with h_avg as the logger of all: its naive risk is the balanced one of the batch."""
+        return replace(batch, log_propensity=self.log_average, log_propensities=None)
 
 
 @dataclass(frozen=True)
@@ -133,9 +143,7 @@ class TensorRows:
             delta=number(part.delta),
             log_propensity=number(part.log_propensity),
             log_average=number(part.log_average),
-            by_logger=tuple(
-                torch.from_numpy(np.flatnonzero(part.logger == j)) for j in range(len(part.counts))
-            ),
+            by_logger=tuple(torch.from_numpy(rows) for rows in part.by_logger),
         )
 
     def batches(self, batch_size: int, generator: torch.Generator) -> Tensor:

@@ -130,7 +130,8 @@ class WCRMLearner:
         layer.load_state_dict({"weight": table[:-1].T.float(), "bias": table[-1].float()})
 
     def record(self, epoch: int) -> EpochRecord:
-        return self.measure.record(epoch, network_logits(self.network, self.x), self.shares)
+        look = self.measure.look(network_logits(self.network, self.x))
+        return self.measure.record(epoch, look, self.shares)
 
     def state(self) -> State:
         return module_state(self.network).under("network") | State(numbers={"fitted": self.fitted})

@@ -23,6 +23,7 @@ class CellResult:
     error: str = ""
     replay_count: int | None = None
     tau: float | None = None
+    loggers: int | None = None
     choice: str = ""
 
 
@@ -43,7 +44,8 @@ class Reproduction:
 
     `table2` has methods x datasets x seeds. `figure1` varies `replay_count`; its reference lines have None
     there. `figure2` and `figure3` vary `tau`, in the same way. `choices` has one cell for each thing that the
-    paper leaves open, named by `choice` (such as `loss_shift=none`; `default` is ours), and seed.
+    paper leaves open, named by `choice` (such as `loss_shift=none`; `default` is ours), and seed. `loggers`
+    varies the number of `loggers` that the same number of rows comes from.
     """
 
     table1: tuple[DatasetSize, ...] = ()
@@ -52,3 +54,9 @@ class Reproduction:
     figure2: tuple[CellResult, ...] = ()
     figure3: tuple[CellResult, ...] = ()
     choices: tuple[CellResult, ...] = ()
+    loggers: tuple[CellResult, ...] = ()
+
+    @property
+    def cells(self) -> tuple[CellResult, ...]:
+        """All cells of all parts."""
+        return (*self.table2, *self.figure1, *self.figure2, *self.figure3, *self.choices, *self.loggers)

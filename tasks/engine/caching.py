@@ -18,6 +18,8 @@ from multilogger.tasks.engine.artifact import Artifact, DamagedArtifact
 from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.store import Store
 
+MENDING = "taking MLflow's copy of it, or computing it again"
+
 
 @dataclass
 class StageKey(CachePolicy):
@@ -49,18 +51,28 @@ class ArtifactReference(Serializer):
         try:
             artifact.verify()
         except DamagedArtifact as damage:
-            say(
-                f"{artifact.stage}: cached result {artifact.key[:8]} is damaged, {damage}; computing it again"
-            )
+            say(f"{artifact.stage}: cached result {artifact.key[:8]} is damaged, {damage}; {MENDING}")
             raise
         return artifact
 
 
 def recorded_key(record: Path) -> str | None:
     """The key of the artifact that one of Prefect's records refers to; None if there is no record."""
-    if not record.exists():
-        return None
+    return str(_reference(record)["key"]) if record.exists() else None
+
+
+def recorded_run(record: Path) -> str | None:
+    """The MLflow run of the artifact that a record refers to; None if no record says."""
     try:
-        return str(json.loads(json.loads(record.read_text())["result"])["key"])
+        return str(_reference(record)["run_id"]) if record.exists() else None
+    except ValueError:
+        return None
+
+
+def _reference(record: Path) -> dict[str, Any]:
+    """What `ArtifactReference` wrote into a record."""
+    try:
+        reference = json.loads(json.loads(record.read_text())["result"])
+        return {name: reference[name] for name in ("key", "run_id")}
     except (KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"{record} is no record of an artifact") from error

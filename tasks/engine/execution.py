@@ -7,21 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import cast
 
-from prefect import Task, task
+from prefect import State, Task, task
 from prefect.context import TaskRunContext
+from prefect.states import Completed
 from prefect.transactions import IsolationLevel
 from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.errors import BadInput
+from multilogger.tasks.dataset_inputs import bandit_log_used
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, manifest_of, publish, temporary_folder
-from multilogger.tasks.engine.caching import ArtifactReference, StageKey, recorded_key
+from multilogger.tasks.engine.caching import MENDING, ArtifactReference, StageKey, recorded_key
 from multilogger.tasks.engine.locks import StageLocks
 from multilogger.tasks.engine.progress import say, tick_off
+from multilogger.tasks.engine.restore import restore
 from multilogger.tasks.engine.stage import Stage, StageSettings, Step
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.engine.tracking import Tracker
+from multilogger.tasks.engine.tracking import DIGEST_TAG, NOTE_TAG, Tracker
 from multilogger.tasks.registry import STAGES
 
 
@@ -30,7 +34,11 @@ class NotCached(BadInput):
 
 
 class Surroundings(BaseModel):
-    """What stands around a stage and must not change its result."""
+    """What stands around a stage and must not change its result.
+
+    `cached_only`: take the result from the cache or from MLflow, never compute it. `refreshed`: compute it,
+    never take it.
+    """
 
     model_config = ConfigDict(frozen=True)
     root: Path
@@ -38,6 +46,7 @@ class Surroundings(BaseModel):
     seed: int
     flow_run_id: str
     cached_only: bool = False
+    refreshed: bool = False
 
 
 class Status(StrEnum):
@@ -45,6 +54,7 @@ class Status(StrEnum):
 
     COMPUTED = "computed"
     CACHED = "cached"
+    RESTORED = "restored"
     SKIPPED = "skipped"
 
 
@@ -61,17 +71,22 @@ class Outcome:
 
 def execute_stage(
     stage: str, settings: StageSettings, inputs: dict[str, Artifact], surroundings: Surroundings
-) -> Artifact:
+) -> Artifact | State[Artifact]:
     """The body of every stage's Prefect task; reached only when the cache has no intact result."""
     declared = STAGES[stage]
     key = declared.key(settings, inputs)
-    if surroundings.cached_only:
-        raise NotCached(
-            f"the result of {stage} with these settings ({key[:8]}) is not in the cache; "
-            "make it with 'multilogger prepare' and the same options, then run this again"
-        )
     store = Store(surroundings.root)
     tracker = Tracker(store)
+    restored = None if surroundings.refreshed else restore(declared, key, store, tracker)
+    if restored is not None:
+        message = f"from MLflow run {restored.run_id}"
+        return Completed(name=Status.RESTORED.capitalize(), message=message, data=restored)
+    if surroundings.cached_only:
+        raise NotCached(
+            f"the result of {stage} with these settings ({key[:8]}) is not in the cache, nor in MLflow; "
+            "make it with 'multilogger prepare' or 'multilogger learn' and the same options, "
+            "then run this again"
+        )
     lock = StageLocks(store.locks).path(key)  # held by Prefect's transaction around this call
     tracker.bury_earlier_runs(lock)
     run_id = tracker.start(
@@ -83,11 +98,15 @@ def execute_stage(
     )
     try:
         tracker.log(run_id, settings.params())
+        if (used := bandit_log_used(inputs)) is not None:
+            tracker.log_dataset(run_id, used)
         artifact, run = _make(declared, settings, inputs, key, run_id, store)
         tracker.log(run_id, {}, run.metrics)
         tracker.log_folder(run_id, artifact.folder)
         for model in run.models:
             tracker.log_model(run_id, model, artifact.folder)
+        note = _note(declared, surroundings, inputs, run_id)
+        tracker.tag(run_id, {DIGEST_TAG: artifact.digest, NOTE_TAG: note})
     except BaseException as error:
         tracker.fail(run_id, error)
         raise
@@ -133,7 +152,7 @@ def _tags(stage: Stage, key: str, surroundings: Surroundings) -> dict[str, str]:
         "key": key,
         "dataset": surroundings.dataset,
         "seed": str(surroundings.seed),
-        "mlflow.note.content": stage.summary,
+        NOTE_TAG: stage.summary,
     }
     context = TaskRunContext.get()
     if context is not None:
@@ -141,7 +160,20 @@ def _tags(stage: Stage, key: str, surroundings: Surroundings) -> dict[str, str]:
     return tags
 
 
-StageTask = Task[[str, StageSettings, dict[str, Artifact], Surroundings], Artifact]
+def _note(stage: Stage, surroundings: Surroundings, inputs: Mapping[str, Artifact], run_id: str) -> str:
+    """What a person reads on the page of a stage's run."""
+    sources = ", ".join(f"{name} from {a.stage} `{a.key}`" for name, a in inputs.items())
+    return "\n\n".join(
+        [
+            stage.summary,
+            f"{surroundings.dataset}, seed {surroundings.seed}. Inputs: {sources or 'none'}.",
+            f"With one setting changed: `multilogger stage {stage.name} --run {run_id} --set KEY=VALUE`",
+        ]
+    )
+
+
+StageTask = Task[[str, StageSettings, dict[str, Artifact], Surroundings], Artifact | State[Artifact]]
+STATUS_OF_STATE = {"Cached": Status.CACHED, "Restored": Status.RESTORED}
 
 
 def stage_task(stage: str, store: Store, refresh: bool = False) -> StageTask:
@@ -166,7 +198,8 @@ def stage_task(stage: str, store: Store, refresh: bool = False) -> StageTask:
 class Runner:
     """Realises steps inside a flow; every step once, its inputs first.
 
-    `only` names the one stage that may be computed; all others must be in the cache.
+    `only` names the one stage that may be computed, but for those in `also`; all others must be in the cache
+    or in MLflow.
     `refresh` names the stages to compute again even if they are cached.
     """
 
@@ -174,10 +207,11 @@ class Runner:
     surroundings: Surroundings
     only: str | None = None
     refresh: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
     outcomes: dict[Step, Outcome] = field(default_factory=dict)
 
     def realise(self, step: Step) -> Outcome:
-        """The outcome of a step: computed, cached, or skipped."""
+        """The outcome of a step: computed, cached, restored from MLflow, or skipped."""
         if step not in self.outcomes:
             inputs = {name: self.realise(source).artifact for name, source in step.inputs}
             self.outcomes[step] = self._run(step, inputs)
@@ -191,17 +225,21 @@ class Runner:
             tick_off(f"{name} · {Status.SKIPPED}: {reason}")
             return Outcome(name, only_input, Status.SKIPPED, 0.0, reason)
         surroundings = self.surroundings.model_copy(
-            update={"cached_only": self.only is not None and name != self.only}
+            update={
+                "cached_only": self.only is not None and name != self.only and name not in self.also,
+                "refreshed": name in self.refresh,
+            }
         )
         key, started = step.stage.key(step.settings, inputs), time.perf_counter()
         refresh = name in self.refresh or self._record_is_unusable(name, key)
         state = stage_task(name, self.store, refresh)(
             name, step.settings, inputs, surroundings, return_state=True
         )
-        artifact = state.result()
+        artifact = cast(Artifact, state.result())  # Prefect unwraps the state of a restored result
         seconds = time.perf_counter() - started
-        status = Status.CACHED if state.name == "Cached" else Status.COMPUTED
-        tick_off(f"{name} · {status} in {seconds:.1f} s")
+        status = STATUS_OF_STATE.get(state.name or "", Status.COMPUTED)
+        origin = " from MLflow" if status is Status.RESTORED else ""
+        tick_off(f"{name} · {status}{origin} in {seconds:.1f} s")
         return Outcome(name, artifact, status, seconds)
 
     def _record_is_unusable(self, name: str, key: str) -> bool:
@@ -211,5 +249,5 @@ class Runner:
                 return False
         except ValueError:
             pass
-        say(f"{name}: the cache record of {key[:8]} is damaged; computing it again")
+        say(f"{name}: the cache record of {key[:8]} is damaged; {MENDING}")
         return True

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 POLL_SECONDS = 0.05
+LOOK_SECONDS = 1.0
 
 
 class FileLock:
@@ -57,6 +58,17 @@ class FileLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+@contextmanager
+def held_or(complaint: Exception, lock: FileLock) -> Iterator[None]:
+    """Hold the lock during the block, or raise; others may be looking at it for an instant."""
+    if not lock.acquire(LOOK_SECONDS):
+        raise complaint
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def is_held(path: Path) -> bool:

@@ -5,21 +5,21 @@ A run that is RUNNING while nobody holds its lock belongs to a killed process; t
 
 import getpass
 import json
-import shutil
-import tempfile
+import re
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, Run, RunTag
+from mlflow.entities import LoggedModelOutput, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
 from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.dataset_used import DatasetUsed
 from multilogger.tasks.engine.locks import FileLock, probing
+from multilogger.tasks.engine.model_logging import log_policy_model
 from multilogger.tasks.engine.stage_run import MetricPoint, ModelFiles
 from multilogger.tasks.engine.store import Store
 
@@ -27,10 +27,13 @@ BATCH = 1000  # MLflow's limit of metrics a call
 EXPERIMENT_PREFIX = "multilogger/"
 FLOW_LOCK = "flow-"
 LOCK_TAG = "multilogger.lock"
+DIGEST_TAG = "digest"
+TEMPLATE_TAG = "multilogger.template_run_id"
 STORE_TAG = "multilogger.store"
 EXPERIMENT_TAGS: dict[str, Any] = {
     "mlflow.experimentKind": "custom_model_development"
 }  # the pages for training
+NOTE_TAG = "mlflow.note.content"
 
 
 class Tracker:
@@ -52,6 +55,16 @@ class Tracker:
                 f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
                 "start that server, or move a damaged database file away: results stay cached without it"
             ) from error
+
+    @property
+    def client(self) -> MlflowClient:
+        """MLflow itself, for those who read runs or keep models."""
+        return self._client
+
+    @property
+    def uri(self) -> str:
+        """Where the runs are."""
+        return self._store.tracking_uri
 
     def experiment(self, dataset: str) -> str:
         """The id of the dataset's experiment, made at the first call."""
@@ -87,51 +100,95 @@ class Tracker:
         return str(run.info.run_id)
 
     def log(self, run_id: str, params: Mapping[str, Any], metrics: Sequence[MetricPoint] = ()) -> None:
-        """Write parameters and metrics, in as few calls as MLflow allows."""
+        """Write parameters that have a value, and metrics, in as few calls as MLflow allows."""
         now = int(time.time() * 1000)
         entities = [Metric(m.name, m.value, now, m.step) for m in metrics]
-        self._client.log_batch(run_id, params=[Param(k, _text(v)) for k, v in params.items()])
+        given = [Param(name, _text(value)) for name, value in params.items() if value is not None]
+        self._client.log_batch(run_id, params=given)
         for start in range(0, len(entities), BATCH):
             self._client.log_batch(run_id, metrics=entities[start : start + BATCH])
+
+    def log_dataset(self, run_id: str, used: DatasetUsed) -> None:
+        """List a dataset as the training data of a run."""
+        self._client.log_inputs(run_id, [used.as_input()])
+
+    def models_of(self, run_id: str) -> list[str]:
+        """The ids of the models that a run made; none if the run is gone."""
+        try:
+            outputs = self._client.get_run(run_id).outputs
+        except MlflowException:
+            return []
+        return [model.model_id for model in outputs.model_outputs] if outputs else []
+
+    def link_models(self, run_id: str, models: Sequence[str]) -> None:
+        """Show models of other runs as a run's own."""
+        if models:
+            self._client.log_outputs(run_id, [LoggedModelOutput(model, step=0) for model in models])
+
+    def describe(self, run_id: str, text: str) -> None:
+        """Put Markdown before what the run's description says already."""
+        earlier = self._client.get_run(run_id).data.tags.get(NOTE_TAG, "")
+        self.tag(run_id, {NOTE_TAG: f"{text}\n\n{earlier}".strip()})
 
     def log_folder(self, run_id: str, folder: Path) -> None:
         """Copy every file of a folder to the run's artifacts."""
         self._client.log_artifacts(run_id, str(folder))
 
+    def log_files(self, run_id: str, files: Sequence[Path]) -> None:
+        """Copy single files to the run's artifacts."""
+        for path in files:
+            self._client.log_artifact(run_id, str(path))
+
+    def finished_stage_runs(self, stage: str, key: str) -> list[Run]:
+        """Runs that computed this key and ended well, the newest first; whichever store they are of."""
+        query = f"attributes.status = 'FINISHED' and tags.stage = '{stage}' and tags.key = '{key}'"
+        return self._search(query)
+
+    def download(self, run: Run, name: str, folder: Path) -> None:
+        """Fetch one of the run's own files, by its relative name, into a folder."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        # `runs:/` addresses would mix in the files of the run's models
+        copies = get_artifact_repository(self._files_of(run), tracking_uri=self._store.tracking_uri)
+        copies.download_artifacts(name, str(folder))  # type: ignore[no-untyped-call]
+
+    def _files_of(self, run: Run) -> str:
+        """Where the run's files are; MLflow's database does not notice that a store was moved."""
+        moved = (
+            self._store.mlflow_artifacts / run.data.tags.get("dataset", "") / run.info.run_id / "artifacts"
+        )
+        here = not self._store.tracks_by_server and moved.is_dir()
+        return moved.as_uri() if here else str(run.info.artifact_uri)
+
     def log_model(self, run_id: str, model: ModelFiles, folder: Path) -> None:
         """Offer files of a result as a pyfunc model: a DataFrame of features in, a DataFrame out."""
-        import mlflow
-        from mlflow.models import Model, ModelSignature
-        from mlflow.types import ColSpec, DataType, Schema, TensorSpec
-
-        mlflow.set_tracking_uri(self._store.tracking_uri)
-        run = self._client.get_run(run_id)
-        logged = self._client.create_logged_model(  # by itself, MLflow would put it into experiment 0
-            run.info.experiment_id, model.name, source_run_id=run_id, params=run.data.params
-        )
-        columns: list[ColSpec | TensorSpec] = [
-            ColSpec(DataType.double, f"x{column}") for column in range(model.features)
-        ]
-        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*input example was not provided", UserWarning)
-            data = Path(scratch) / model.name
-            data.mkdir()
-            for name in model.files:
-                shutil.copy(folder / name, data / name)
-            Model.log(
-                artifact_path=None,
-                model_id=logged.model_id,
-                flavor=mlflow.pyfunc,
-                run_id=run_id,
-                loader_module=model.loader_module,
-                data_path=str(data),
-                signature=ModelSignature(inputs=Schema(columns)),
-                pip_requirements=["multilogger"],
-            )
+        log_policy_model(self._client, self._store.tracking_uri, run_id, model, folder)
 
     def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
         """Set tags in one call."""
         self._client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+
+    def run(self, run_id: str) -> Run:
+        """A run by its id, deleted ones too, or by how the id of one begins; else MLflow's exception."""
+        try:
+            return self._client.get_run(run_id)
+        except MlflowException:
+            if not re.fullmatch("[0-9a-f]{6,31}", run_id):
+                raise
+            begun = self._search(f"attributes.run_id LIKE '{run_id}%'")
+            if len(begun) != 1:
+                raise
+            return begun[0]
+
+    def metrics(self, run_id: str) -> dict[str, float]:
+        """The last value of every metric; empty if the run is gone."""
+        try:
+            return dict(self._client.get_run(run_id).data.metrics)
+        except MlflowException:
+            return {}
+
+    def rename(self, run_id: str, name: str) -> None:
+        self._client.update_run(run_id, name=name)
 
     def finish(self, run_id: str) -> None:
         self._client.set_terminated(run_id, "FINISHED")
@@ -141,6 +198,21 @@ class Tracker:
         stopped = not isinstance(error, Exception)  # KeyboardInterrupt, SystemExit, Prefect's cancellation
         self.tag(run_id, {"error": f"{type(error).__name__}: {error}"[:500]})
         self._client.set_terminated(run_id, "KILLED" if stopped else "FAILED")
+
+    def flow_runs_by_stage(self, dataset: str, stage: str) -> dict[str, str]:
+        """The newest finished flow run of a dataset for each run of a stage that it made or used."""
+        tag = f"stage.{stage}.run_id"
+        query = f"attributes.status = 'FINISHED' and tags.`{tag}` LIKE '%'"
+        found: dict[str, str] = {}
+        token = None
+        while token != "":
+            page = self._client.search_runs(
+                [self.experiment(dataset)], query, max_results=BATCH, page_token=token
+            )
+            for run in page:
+                found.setdefault(run.data.tags[tag], run.info.run_id)
+            token = page.token or ""
+        return found
 
     def bury_dead_runs(self) -> None:
         """Mark every run of this store as KILLED whose process is gone, whatever its dataset."""
@@ -159,10 +231,14 @@ class Tracker:
             self._client.set_terminated(run.info.run_id, "KILLED")
 
     def _running(self, condition: str = "") -> list[Run]:
+        query = f"attributes.status = 'RUNNING' and tags.`{STORE_TAG}` = '{self._store.identity}'{condition}"
+        return self._search(query)
+
+    def _search(self, query: str) -> list[Run]:
+        """Runs of every dataset's experiment, the newest first."""
         mine = self._client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT_PREFIX}%'")
         if not mine:
             return []
-        query = f"attributes.status = 'RUNNING' and tags.`{STORE_TAG}` = '{self._store.identity}'{condition}"
         return list(self._client.search_runs([e.experiment_id for e in mine], query))
 
 

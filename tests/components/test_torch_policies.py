@@ -104,3 +104,36 @@ def test_relaxed_samples_tend_to_bernoulli_as_tau_falls() -> None:
 def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         call()
+
+
+def test_rows_that_share_contexts() -> None:
+    rng = np.random.default_rng(3)
+    logits = torch.from_numpy(rng.normal(scale=6.0, size=(5, 4)))
+    context = torch.from_numpy(rng.integers(5, size=40))
+    y = torch.from_numpy(rng.integers(2, size=(40, 4))).double()
+    torch.testing.assert_close(
+        torch_policies.log_probability_at(logits, context, y),
+        torch_policies.log_probability(logits[context], y),
+    )
+    numbers = policies.log_probability_at(logits.numpy(), context.numpy(), y.numpy().astype(np.uint8))
+    np.testing.assert_allclose(
+        numbers, torch_policies.log_probability(logits[context], y).numpy(), atol=1e-12
+    )
+
+
+def test_a_sure_policy_has_no_probability_above_1() -> None:
+    logits = np.full((1, 30), 40.0)
+    value = policies.log_probability_at(logits, np.zeros(1, dtype=np.int64), np.ones((1, 30), dtype=np.uint8))
+    assert -1e-12 < value[0] <= 0.0
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_all_loggers_at_once(scale: float) -> None:
+    rng = np.random.default_rng(4)
+    logits = torch.from_numpy(rng.normal(scale=scale, size=(20, 6)))
+    tables = [rng.normal(scale=scale, size=(20, 6)) for _ in range(3)]
+    each = torch_policies.log_d2_each(logits, torch_policies.KnownLoggers.of(tables))
+    for j, table in enumerate(tables):
+        torch.testing.assert_close(
+            each[:, j], torch_policies.log_d2(logits, torch.from_numpy(table)), rtol=1e-10, atol=1e-10
+        )

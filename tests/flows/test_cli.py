@@ -23,7 +23,7 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 def test_help_names_every_command(cli: Cli) -> None:
     shown = cli("--help")
     assert shown.returncode == 0
-    for command in ("datasets", "stages", "prepare", "stage", "ui"):
+    for command in ("datasets", "stages", "prepare", "stage", "evaluate", "ui"):
         assert command in shown.stdout
 
 

@@ -51,6 +51,7 @@ def runs_of(stage: str) -> list[Run]:
 
 COMPUTED = {"download": "computed", "reduce": "skipped", "train-loggers": "computed", "replay": "computed"}
 CACHED = {"download": "cached", "reduce": "skipped", "train-loggers": "cached", "replay": "cached"}
+RESTORED = {name: status.replace("cached", "restored") for name, status in CACHED.items()}
 
 
 @pytest.mark.usefixtures("store_root")
@@ -123,11 +124,17 @@ def damage_flipped(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "line"),
     [
-        (damage_deleted, "log/logger=1/pass=0/rows.parquet is missing; computing it again"),
-        (damage_flipped, "log/logger=0/pass=3/rows.parquet was altered; computing it again"),
+        (
+            damage_deleted,
+            "log/logger=1/pass=0/rows.parquet is missing; taking MLflow's copy of it, or computing it again",
+        ),
+        (
+            damage_flipped,
+            "log/logger=0/pass=3/rows.parquet was altered; taking MLflow's copy of it, or computing it again",
+        ),
     ],
 )
-def test_damage_is_reported_in_one_line_and_recomputed(damage: object, line: str) -> None:
+def test_damage_is_reported_in_one_line_and_mended(damage: object, line: str) -> None:
     first = prepare()
     before = first.outcomes["replay"].artifact
     assert callable(damage)
@@ -135,7 +142,7 @@ def test_damage_is_reported_in_one_line_and_recomputed(damage: object, line: str
     listener = Listener()
     with watched_by(listener):
         second = prepare()
-    assert statuses(second) == CACHED | {"replay": "computed"}
+    assert statuses(second) == CACHED | {"replay": "restored"}
     (said,) = listener.lines
     assert said.endswith(line)
     assert second.outcomes["replay"].artifact.digest == before.digest
@@ -150,7 +157,7 @@ def test_broken_cache_records_are_misses(store_root: Path) -> None:
         record.write_bytes(content)
     listener = Listener()
     with watched_by(listener):
-        assert statuses(prepare()) == COMPUTED
+        assert statuses(prepare()) == RESTORED
     assert len(listener.lines) == 3
     assert all("the cache record of" in line for line in listener.lines)
 
@@ -159,7 +166,7 @@ def test_record_of_another_result_is_not_believed(store_root: Path) -> None:
     first = prepare()
     keys = {name: outcome.artifact.key for name, outcome in first.outcomes.items()}
     shutil.copy(store_root / "results" / keys["train-loggers"], store_root / "results" / keys["replay"])
-    assert statuses(prepare()) == CACHED | {"replay": "computed"}
+    assert statuses(prepare()) == CACHED | {"replay": "restored"}
     assert statuses(prepare()) == CACHED
 
 

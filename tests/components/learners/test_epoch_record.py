@@ -15,7 +15,8 @@ SHARES = np.array([4 / 7, 3 / 7])
 
 
 def record_of(log: TrainingLog, logits: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> EpochRecord:
-    return Measure(log, NAIVE, LearnerSettings(kappa=2.0)).record(1, logits, SHARES)
+    measure = Measure(log, NAIVE, LearnerSettings(kappa=2.0))
+    return measure.record(1, measure.look(logits), SHARES)
 
 
 def test_a_logger_judged_by_its_own_log(log: TrainingLog) -> None:

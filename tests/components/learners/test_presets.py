@@ -1,12 +1,16 @@
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from multilogger.components.datasets import DATASETS
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS, learn
-from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.components.learners.presets import NEVER_BINDS, PRESETS, preset
 from multilogger.components.learners.training_log import TrainingLog
+
+SEARCH = Path(__file__).parents[3] / "benchmarks" / "results" / "search_presets.csv"
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -40,6 +44,21 @@ def test_constrained_twin_differs_in_the_constraint_alone(name: str, estimator: 
         direct, constrained = preset(name, dataset, estimator), preset(name, dataset, f"{estimator}-reg")
         shared = ("hidden", "risk_rate", "loss_shift", "weights", "clip", "batch_size", "weight_decay")
         assert all(getattr(direct, field) == getattr(constrained, field) for field in shared)
+
+
+def test_constraint_is_what_the_recorded_search_chose() -> None:
+    with SEARCH.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"].endswith("-reg")]
+    chosen = {(row["dataset"], row["method"]): row["changed"] for row in rows if row["chosen"] == "true"}
+    assert ("scene", "weighted-reg") in chosen
+    for (dataset, method), changed in chosen.items():
+        settings = preset("tuned", dataset, method)
+        for name, value in (change.split("=") for change in changed.split()):
+            assert getattr(settings, name) == float(value), (dataset, method, name)
+
+
+def test_constraint_is_open_where_nothing_was_searched() -> None:
+    assert preset("tuned", "my-own-files", "weighted-reg").kappa == NEVER_BINDS
 
 
 def test_unknown_preset() -> None:

@@ -57,6 +57,14 @@ def test_resume_with_exact_divergence_and_running_shift(
     check_resume("weighted-reg", log, settings, tmp_path, stop=4)
 
 
+@pytest.mark.parametrize("stop", [3, 5])
+def test_resume_within_and_after_the_warm_up_of_an_exact_method(
+    log: TrainingLog, quick: LearnerSettings, tmp_path: Path, stop: int
+) -> None:
+    settings = replace(quick, kappa=0.3, warm_up_epochs=4, epochs=7, checkpoint_every=1)
+    check_resume("weighted-exact", log, settings, tmp_path, stop)
+
+
 def test_finished_run_is_not_trained_again(log: TrainingLog, quick: LearnerSettings, tmp_path: Path) -> None:
     settings = replace(quick, epochs=4)
     first = learn("naive", log, settings, 0, checkpoint=tmp_path)

@@ -1,0 +1,137 @@
+"""Sums over the rows of each context, from which every estimate and every resample of it follows.
+
+Rows of one context are dependent: loggers replay it, and its risk is in all of them. Contexts are what is
+drawn from P(x), so contexts, not rows, are resampled.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.doubly_robust import ModelledLoss
+from multilogger.components.evaluation.scored_log import Contexts, ScoredLog
+from multilogger.components.policies import Vector
+
+Sums = NDArray[np.float64]  # (..., J, len(Column))
+
+
+class Column(IntEnum):
+    """What is summed: w = h/h_j, b = h/h_avg, u = w delta, v = b delta; `_CUT` from weights cut at `clip`.
+
+    Q is the modelled loss under the policy, R what is left of the loss times b, or w where b is not known.
+    """
+
+    ROWS = 0
+    W = 1
+    U = 2
+    UU = 3
+    W_CUT = 4
+    U_CUT = 5
+    UU_CUT = 6
+    B = 7
+    V = 8
+    B_CUT = 9
+    V_CUT = 10
+    Q = 11
+    R = 12
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Contexts that are resampled among themselves: `sums` is (contexts, loggers of the stratum, columns).
+
+    `logger` is the one that all their rows come from, None for contexts that several loggers met.
+    """
+
+    logger: int | None
+    sums: Sums
+
+    def spread(self, loggers: int, rows: slice) -> Sums:
+        """The sums of some contexts with a place for every logger: (contexts, J, columns)."""
+        part = self.sums[rows]
+        if self.logger is None:
+            return part
+        whole = np.zeros((len(part), loggers, len(Column)))
+        whole[:, self.logger] = part[:, 0]
+        return whole
+
+    def total(self, loggers: int) -> Sums:
+        return self.spread_total(self.sums.sum(axis=0), loggers)
+
+    def spread_total(self, sums: Sums, loggers: int) -> Sums:
+        """Sums (..., loggers of the stratum, columns) with a place for every logger."""
+        if self.logger is None:
+            return sums
+        whole = np.zeros((*sums.shape[:-2], loggers, len(Column)))
+        whole[..., self.logger, :] = sums[..., 0, :]
+        return whole
+
+
+def row_terms(log: ScoredLog, clip: float, model: ModelledLoss | None) -> dict[Column, Vector]:
+    """The terms of each row that are summed: (n,) each; balanced and DR terms only where they exist."""
+    w, b = log.weights, log.average_weights
+    cut = np.minimum(w, clip)
+    terms = {Column.ROWS: np.ones(log.rows), Column.W: w, Column.U: w * log.delta, Column.W_CUT: cut}
+    terms[Column.U_CUT] = cut * log.delta
+    terms[Column.UU] = np.square(terms[Column.U])
+    terms[Column.UU_CUT] = np.square(terms[Column.U_CUT])
+    if b is not None:
+        cut_b = np.minimum(b, clip)
+        terms |= {Column.B: b, Column.V: b * log.delta, Column.B_CUT: cut_b, Column.V_CUT: cut_b * log.delta}
+    if model is not None:
+        terms[Column.Q] = model.q_target
+        terms[Column.R] = (w if b is None else b) * (log.delta - model.q_logged)
+    return terms
+
+
+def context_sums(log: ScoredLog, clip: float, model: ModelledLoss | None) -> tuple[Stratum, ...]:
+    """One stratum a logger for contexts that it alone met, and one for contexts that several met.
+
+    Choice: resampling within these keeps a logger with few rows in every resample; the shared contexts stay
+    one stratum, so that what their loggers have in common, the risk of the context, varies in all of them.
+    """
+    lowest, highest = _logger_range(log)
+    terms = row_terms(log, clip, model)
+    strata = []
+    for j in range(log.loggers):
+        mine = (lowest == j) & (highest == j)
+        if mine.any():
+            strata.append(Stratum(j, _sums(terms, log.context, np.zeros_like(log.logger), mine, 1)))
+    shared = lowest != highest
+    if shared.any():
+        strata.append(Stratum(None, _sums(terms, log.context, log.logger, shared, log.loggers)))
+    return tuple(strata)
+
+
+def total_sums(strata: Sequence[Stratum], loggers: int) -> Sums:
+    """The sums of the whole log: (J, columns)."""
+    return np.asarray(np.stack([stratum.total(loggers) for stratum in strata]).sum(axis=0))
+
+
+def _logger_range(log: ScoredLog) -> tuple[Contexts, Contexts]:
+    """The lowest and the highest logger of each context: (contexts,) each."""
+    order = np.lexsort((log.logger, log.context))
+    context, logger = log.context[order], log.logger[order]
+    first = np.flatnonzero(np.r_[True, context[1:] != context[:-1]])
+    last = np.r_[first[1:], len(context)] - 1
+    return logger[first], logger[last]
+
+
+def _sums(
+    terms: dict[Column, Vector],
+    context: Contexts,
+    place: Contexts,
+    members: NDArray[np.bool_],
+    places: int,
+) -> Sums:
+    rows = members[context]
+    number = np.cumsum(members) - 1
+    cell = number[context[rows]] * places + place[rows]
+    size = int(members.sum()) * places
+    sums = np.zeros((size, len(Column)))
+    for column, values in terms.items():
+        sums[:, column] = np.bincount(cell, values[rows], minlength=size)
+    return sums.reshape(-1, places, len(Column))

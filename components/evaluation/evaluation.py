@@ -1,0 +1,170 @@
+"""A policy's risk from the logs alone: every estimator, both intervals, support, and which one to trust."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from multilogger.components.doubly_robust import ModelledLoss
+from multilogger.components.evaluation.bernstein import bernstein_interval, by_logger, whole_log
+from multilogger.components.evaluation.bootstrap import Estimators, Interval, resample
+from multilogger.components.evaluation.context_sums import Column, Sums, context_sums, total_sums
+from multilogger.components.evaluation.points import DR, lambda_shares
+from multilogger.components.evaluation.scored_log import ScoredLog
+from multilogger.components.evaluation.support import (
+    LoggerSupport,
+    Overlap,
+    logger_support,
+    overlap,
+    support_warnings,
+)
+from multilogger.components.evaluation.trust import Recommendation, recommend
+from multilogger.components.policies import Vector
+
+
+@dataclass(frozen=True)
+class MaxWeights:
+    """The largest weights that could occur in any context: h/h_j a logger (J,), and h/h_avg."""
+
+    own: Vector
+    average: float
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to evaluate. `clip` cuts weights of the clipped estimators; None takes the square root of n."""
+
+    level: float = 0.95
+    replicates: int = 1000
+    clip: float | None = None
+
+    def clip_of(self, rows: int) -> float:
+        """Choice: sqrt(n), at which the bias of truncation and its variance balance (Ionides 2008)."""
+        return math.sqrt(rows) if self.clip is None else self.clip
+
+
+@dataclass(frozen=True)
+class EstimateRow:
+    """One estimator: its value, both intervals (`bernstein` None where none is valid), and its overlap."""
+
+    name: str
+    value: float
+    standard_error: float
+    bootstrap: Interval
+    bernstein: Interval | None
+    mean_weight: float
+    effective_rows: float
+
+
+@dataclass(frozen=True)
+class PolicyEvaluation:
+    """Everything that the log says of a policy. `lambda_share` (J,) is n_j lambda*_j."""
+
+    estimates: tuple[EstimateRow, ...]
+    loggers: tuple[LoggerSupport, ...]
+    lambda_share: tuple[float, ...]
+    overlap: Overlap
+    warnings: tuple[str, ...]
+    recommendation: Recommendation
+    rows: int
+    contexts: int
+    clip: float
+    max_loss: float
+
+
+def evaluate_policy(
+    log: ScoredLog,
+    model: ModelledLoss | None,
+    request: Request,
+    rng: np.random.Generator,
+    max_weights: MaxWeights | None = None,
+    greedy_log_propensity: Vector | None = None,
+    advance: Callable[[float], None] = lambda _: None,
+) -> PolicyEvaluation:
+    """Estimate R(h); `advance` is told of finished resamples."""
+    clip = request.clip_of(log.rows)
+    strata = context_sums(log, clip, model)
+    estimators = Estimators(log.counts, log.log_average is not None, model is not None)
+    sums = total_sums(strata, log.loggers)
+    points = estimators(sums)
+    resampled = resample(strata, estimators, request.replicates, request.level, rng, advance)
+    shares = _shares(sums, log.counts)
+    weighing = {name: _weighing(name, log, clip, shares) for name in points}
+    rows = tuple(
+        EstimateRow(
+            name=name,
+            value=float(value),
+            standard_error=resampled[name].standard_error,
+            bootstrap=resampled[name].bca,
+            bernstein=_bernstein(name, log, clip, shares, max_weights, request.level),
+            mean_weight=weighing[name].mean_weight,
+            effective_rows=weighing[name].effective_rows,
+        )
+        for name, value in points.items()
+    )
+    support = logger_support(log)
+    whole = weighing["weighted" if log.average_weights is None else "balanced"]
+    return PolicyEvaluation(
+        estimates=rows,
+        loggers=support,
+        lambda_share=tuple(shares["weighted"].tolist()),
+        overlap=whole,
+        warnings=tuple(support_warnings(log, support, whole, greedy_log_propensity)),
+        recommendation=recommend(rows_by_name(rows), support, whole),
+        rows=log.rows,
+        contexts=log.contexts,
+        clip=clip,
+        max_loss=log.max_loss,
+    )
+
+
+def rows_by_name(rows: tuple[EstimateRow, ...]) -> dict[str, EstimateRow]:
+    return {row.name: row for row in rows}
+
+
+def _shares(sums: Sums, counts: Vector) -> dict[str, Vector]:
+    """What each logger counts for in the estimators that differ in it: (J,) each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            "naive": counts / counts.sum(),
+            "weighted": lambda_shares(sums, counts, Column.W, Column.U, Column.UU),
+            "weighted-clipped": lambda_shares(sums, counts, Column.W_CUT, Column.U_CUT, Column.UU_CUT),
+        }
+
+
+def _weighing(name: str, log: ScoredLog, clip: float, shares: dict[str, Vector]) -> Overlap:
+    """Mean weight and effective rows of an estimator: n a_i w_i of each row, a_i its logger's lambda."""
+    b = log.average_weights
+    weights = b if b is not None and (name.startswith("balanced") or name == DR) else log.weights
+    if name.endswith("clipped"):
+        weights = np.minimum(weights, clip)
+    if name.startswith("weighted") or (name == DR and b is None):
+        share = shares.get(name, shares["weighted"])
+        weights = weights * (share * log.rows / log.counts)[log.logger]
+    return overlap(weights)
+
+
+def _bernstein(
+    name: str,
+    log: ScoredLog,
+    clip: float,
+    shares: dict[str, Vector],
+    max_weights: MaxWeights | None,
+    level: float,
+) -> Interval | None:
+    """The empirical-Bernstein interval, where one is valid; see `bernstein.py`."""
+    clipped = name.endswith("clipped")
+    if name.endswith("-sn") or name == DR or not (clipped or max_weights):
+        return None
+    b = log.average_weights
+    weights = b if b is not None and name.startswith("balanced") else log.weights
+    bound: Vector | float = clip
+    if clipped:
+        weights = np.minimum(weights, clip)
+    if max_weights is not None:
+        most = max_weights.average if name.startswith("balanced") else max_weights.own
+        bound = np.minimum(most, clip) if clipped else most
+    if name.startswith("weighted"):
+        return bernstein_interval(by_logger(log, weights, bound, shares[name]), log.max_loss, level, clipped)
+    return bernstein_interval(whole_log(log, weights, bound), log.max_loss, level, clipped)

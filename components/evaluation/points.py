@@ -1,0 +1,69 @@
+"""Every estimator as a function of sums over rows, for the log itself and for any number of resamples.
+
+naive, weighted and balanced are those of sections 2.1.1 and 6; `-sn` divides by the weights' own mean,
+`-clipped` cuts weights, `dr` adds a model of the loss. In a resample the share of each logger stays n_j / n.
+"""
+
+import numpy as np
+
+from multilogger.components.evaluation.context_sums import Column, Sums
+from multilogger.components.lambda_star import S_FLOOR
+from multilogger.components.policies import Matrix, Vector
+
+NAIVE = ("naive", "naive-sn", "naive-clipped")
+WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")
+BALANCED = ("balanced", "balanced-sn", "balanced-clipped")
+DR = "dr"
+
+
+def estimates(sums: Sums, counts: Vector, balanced: bool, dr: bool) -> dict[str, Vector]:
+    """Estimated risks by name: (...,) each for sums (..., J, columns); NaN where a logger has no rows."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = sums / sums[..., [Column.ROWS]]
+        share = np.broadcast_to(counts / counts.sum(), means.shape[:-1])
+        lambda_share = lambda_shares(sums, counts, Column.W, Column.U, Column.UU)
+        cut_share = lambda_shares(sums, counts, Column.W_CUT, Column.U_CUT, Column.UU_CUT)
+
+        def mix(shares: Matrix, column: Column) -> Vector:
+            return np.asarray((shares * means[..., column]).sum(axis=-1))
+
+        found = {
+            "naive": mix(share, Column.U),
+            "naive-sn": mix(share, Column.U) / mix(share, Column.W),
+            "naive-clipped": mix(share, Column.U_CUT),
+            "weighted": mix(lambda_share, Column.U),
+            "weighted-sn": mix(lambda_share, Column.U) / mix(lambda_share, Column.W),
+            "weighted-clipped": mix(cut_share, Column.U_CUT),
+        }
+        if balanced:
+            found |= {
+                "balanced": mix(share, Column.V),
+                "balanced-sn": mix(share, Column.V) / mix(share, Column.B),
+                "balanced-clipped": mix(share, Column.V_CUT),
+            }
+        if dr:
+            # Choice: with h/h_j alone, lambda* keeps a logger far from the policy from drowning the others.
+            found[DR] = mix(share, Column.Q) + mix(share if balanced else lambda_share, Column.R)
+    return found
+
+
+def lambda_shares(sums: Sums, counts: Vector, w: Column, u: Column, uu: Column) -> Matrix:
+    """n_j lambda*_j (section 2.1.1) from the sums of the same rows: (..., J), adding up to 1.
+
+    The divergence is the self-normalised one of section 5.1.2, as in `lambda_star.py`.
+    """
+    n = sums[..., Column.ROWS]
+    mean_w = sums[..., w] / n
+    scale = np.maximum(mean_w, S_FLOOR)
+    centre = (sums[..., u].sum(axis=-1) / n.sum(axis=-1))[..., None]
+    spread = sums[..., uu] / scale**2 - 2.0 * centre * sums[..., u] / scale + n * centre**2
+    divergence = np.maximum(spread, 0.0) / (n - 1.0)
+    # Choice: a logger with weight 0 in every row says nothing of the policy. Printed literally, section 5.1.2
+    # gives it a small divergence and so most of the share, and the estimate falls to 0.
+    silent = mean_w <= S_FLOOR
+    precision = np.where(silent, 0.0, counts / divergence)
+    # equal losses and weights in all rows of a logger: no spread at all, and nothing beats it
+    exact = np.isinf(precision)
+    precision = np.where(exact.any(axis=-1, keepdims=True), exact.astype(np.float64), precision)
+    total = precision.sum(axis=-1, keepdims=True)
+    return np.asarray(np.where(total > 0, precision / total, counts / counts.sum()))

@@ -1,0 +1,113 @@
+"""A world of few contexts and labels whose risk is known exactly, to try estimators and intervals on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.evaluation.evaluation import MaxWeights
+from multilogger.components.evaluation.loss_model import LabelRidge, draw_folds
+from multilogger.components.evaluation.score_log import Scored
+from multilogger.components.evaluation.scored_log import ScoredLog
+from multilogger.components.importance import log_mixture
+from multilogger.components.policies import (
+    Actions,
+    Matrix,
+    Vector,
+    all_actions,
+    greedy,
+    log_probability,
+    log_probability_table,
+    sample,
+)
+
+Kinds = NDArray[np.int64]
+
+LABELS = 4
+KINDS = 6  # kinds of context
+
+# how strongly the policy and each logger lean to the right labels; below 0 is away from them
+STRENGTHS = {"good": (1.2, (0.3, 1.0)), "poor": (2.0, (-1.0, -0.5)), "very poor": (2.0, (-2.0, -1.5))}
+
+
+@dataclass(frozen=True)
+class World:
+    """Kinds of context of equal probability; logits (KINDS, LABELS) of the policy and of each logger.
+
+    The loss is the Hamming distance to the kind's own labels, plus half for each pair of neighbouring labels
+    that are both wrong (so it does not add up over labels), plus noise of one half either way.
+    """
+
+    target: Matrix
+    loggers: tuple[Matrix, ...]
+    truth: Actions
+
+    @property
+    def max_loss(self) -> float:
+        return LABELS + 0.5 * (LABELS - 1) + 0.5
+
+    def mean_loss(self, kind: Kinds, action: Actions) -> Vector:
+        """E delta(x, y) for kinds (n,) and actions (n, LABELS): (n,)."""
+        wrong = action != self.truth[kind]
+        pairs = (wrong[:, 1:] & wrong[:, :-1]).sum(axis=1)
+        return np.asarray(wrong.sum(axis=1) + 0.5 * pairs + 0.25, dtype=np.float64)
+
+    @property
+    def risk(self) -> float:
+        """R(h) by a sum over all kinds and actions."""
+        actions = all_actions(LABELS)
+        chance = np.exp(log_probability_table(self.target, actions))
+        losses = [self.mean_loss(np.full(len(actions), kind), actions) for kind in range(KINDS)]
+        return float((chance * np.stack(losses)).sum(axis=1).mean())
+
+    def draw(self, contexts: int, passes: tuple[int, ...], rng: np.random.Generator) -> Scored:
+        """A log in which every logger meets the same contexts, `passes` times each."""
+        kinds = rng.integers(0, KINDS, contexts)
+        logger = np.repeat(np.arange(len(passes)), np.multiply(passes, contexts))
+        context = np.concatenate([np.tile(np.arange(contexts), r) for r in passes])
+        kind = kinds[context]
+        logits = np.stack(self.loggers)[logger, kind]
+        action = sample(logits, rng.random(logits.shape))
+        delta = self.mean_loss(kind, action) + 0.25 * rng.choice([-1.0, 1.0], len(kind))
+        table = np.stack([log_probability(each[kind], action) for each in self.loggers], axis=1)
+        target = self.target[kind]
+        counts = np.bincount(logger).astype(np.float64)
+        log = ScoredLog(
+            names=tuple(f"logger-{j + 1}" for j in range(len(passes))),
+            logger=logger,
+            context=context,
+            delta=delta,
+            log_propensity=table[np.arange(len(kind)), logger],
+            log_target=log_probability(target, action),
+            max_loss=self.max_loss,
+            log_average=log_mixture(table, counts),
+            is_greedy=(greedy(target) == action).all(axis=1),
+            log_greedy=log_probability(target, greedy(target)),
+        )
+        folds = draw_folds(contexts, rng)
+        model = LabelRidge(LABELS)
+        model.add(folds[context], target, action, delta)
+        model.fit()
+        return Scored(log, model.predict(folds[context], target, action), contexts_known=True)
+
+    def max_weights(self, counts: Vector) -> MaxWeights:
+        """The largest h/h_j of each logger, and the largest h/h_avg."""
+        actions = all_actions(LABELS)
+        target = log_probability_table(self.target, actions)
+        tables = np.stack([log_probability_table(each, actions) for each in self.loggers], axis=-1)
+        own = np.exp(target[..., None] - tables).max(axis=(0, 1))
+        return MaxWeights(own, float(np.exp(target - log_mixture(tables, counts)).max()))
+
+
+def make_world(overlap: str, seed: int = 7) -> World:
+    """`good`: the policy is a mild step from its loggers; `poor`, `very poor`: it goes against them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, (KINDS, LABELS), dtype=np.uint8)
+    clear = np.linspace(0.3, 1.7, KINDS)[:, None]  # some kinds are easy, some hardly decided
+    leaning = clear * (2.0 * truth - 1.0) + 0.3 * rng.normal(size=truth.shape)
+    target, loggers = STRENGTHS[overlap]
+    return World(
+        target=target * leaning,
+        loggers=tuple(strength * leaning for strength in loggers),
+        truth=truth,
+    )

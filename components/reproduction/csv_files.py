@@ -1,0 +1,186 @@
+"""The CSV files of a reproduction: fixed columns, fixed number formats, empty where there is no number."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from multilogger.components.reproduction.cells import failed_cells, failure_reason
+from multilogger.components.reproduction.choices import ChoiceRow
+from multilogger.components.reproduction.logger_study import LoggerStudyRow
+from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
+from multilogger.components.reproduction.sweeps import AXES, SweepRow
+from multilogger.components.reproduction.table1 import Table1Row
+from multilogger.components.reproduction.table2 import Table2Row
+
+TABLE1_COLUMNS = ("features", "labels", "n_train", "n_test")
+TABLE2_HEADER = (
+    "dataset",
+    "method",
+    "preset",
+    "seeds",
+    "exp_mean",
+    "exp_low",
+    "exp_high",
+    "greedy_mean",
+    "paper",
+)
+
+
+def fixed(value: float | None, digits: int) -> str:
+    """A number with so many decimals; empty for none, and never a negative zero."""
+    if value is None:
+        return ""
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def number(value: float | None) -> str:
+    """A setting such as a replay count or a temperature, in its shortest form."""
+    return "" if value is None else f"{value:g}"
+
+
+def table1_csv(rows: Sequence[Table1Row]) -> str:
+    header = ("dataset", *TABLE1_COLUMNS, *(f"paper_{column}" for column in TABLE1_COLUMNS))
+    return _text(header, ((row.ours.dataset, *_sizes(row.ours), *_sizes(row.paper)) for row in rows))
+
+
+def table2_csv(rows: Sequence[Table2Row]) -> str:
+    return _text(
+        TABLE2_HEADER,
+        (
+            (
+                row.dataset,
+                row.method,
+                row.preset,
+                str(row.exp.count),
+                fixed(row.exp.mean, 4),
+                fixed(row.exp.low, 4),
+                fixed(row.exp.high, 4),
+                fixed(row.greedy_mean, 4),
+                fixed(row.paper, 3),
+            )
+            for row in rows
+        ),
+    )
+
+
+def sweep_csv(figure: str, rows: Sequence[SweepRow]) -> str:
+    header = (
+        "dataset",
+        AXES[figure],
+        "method",
+        "preset",
+        "seeds",
+        "inverse_exp_mean",
+        "inverse_exp_low",
+        "inverse_exp_high",
+        "exp_mean",
+        "paper",
+    )
+    return _text(
+        header,
+        (
+            (
+                row.dataset,
+                number(row.x),
+                row.method,
+                row.preset,
+                str(row.inverse.count),
+                fixed(row.inverse.mean, 5),
+                fixed(row.inverse.low, 5),
+                fixed(row.inverse.high, 5),
+                fixed(row.exp_mean, 4),
+                fixed(row.paper, 4),
+            )
+            for row in rows
+        ),
+    )
+
+
+def choices_csv(rows: Sequence[ChoiceRow]) -> str:
+    header = (
+        "dataset",
+        "method",
+        "preset",
+        "choice",
+        "seeds",
+        "exp_mean",
+        "paired_seeds",
+        "difference_mean",
+        "difference_low",
+        "difference_high",
+        "p",
+    )
+    return _text(
+        header,
+        (
+            (
+                row.dataset,
+                row.method,
+                row.preset,
+                row.choice,
+                str(row.exp.count),
+                fixed(row.exp.mean, 4),
+                str(row.difference.count),
+                fixed(row.difference.mean, 4),
+                fixed(row.difference.low, 4),
+                fixed(row.difference.high, 4),
+                "" if row.p is None else f"{row.p:.3g}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def loggers_csv(rows: Sequence[LoggerStudyRow]) -> str:
+    header = ("dataset", "method", "preset", "loggers", "seeds", "exp_mean", "exp_low", "exp_high")
+    return _text(
+        header,
+        (
+            (
+                row.dataset,
+                row.method,
+                row.preset,
+                str(row.loggers),
+                str(row.exp.count),
+                fixed(row.exp.mean, 4),
+                fixed(row.exp.low, 4),
+                fixed(row.exp.high, 4),
+            )
+            for row in rows
+        ),
+    )
+
+
+def failed_csv(reproduction: Reproduction) -> str:
+    header = ("part", "dataset", "method", "preset", "seed", "position", "reason")
+    return _text(
+        header,
+        (
+            (part, c.dataset, c.method, c.preset, str(c.seed), sweep_position(c), failure_reason(c))
+            for part, c in failed_cells(reproduction)
+        ),
+    )
+
+
+def sweep_position(cell: CellResult) -> str:
+    """Where in a sweep a cell stands, in words; empty outside of one."""
+    named = {
+        "replay_count": number(cell.replay_count),
+        "tau": number(cell.tau),
+        "loggers": number(cell.loggers),
+        "choice": cell.choice,
+    }
+    return ", ".join(f"{name} {value}" for name, value in named.items() if value)
+
+
+def _sizes(size: DatasetSize | None) -> tuple[str, ...]:
+    return tuple("" if size is None else str(getattr(size, column)) for column in TABLE1_COLUMNS)
+
+
+def _text(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return buffer.getvalue()

@@ -1,0 +1,94 @@
+"""Everything that a reproduction leaves behind: CSV files, plots, and the report, in one folder."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from multilogger.components.reproduction.cells import failed_cells
+from multilogger.components.reproduction.choices import choice_rows
+from multilogger.components.reproduction.claims import judged_claims
+from multilogger.components.reproduction.csv_files import (
+    choices_csv,
+    failed_csv,
+    loggers_csv,
+    sweep_csv,
+    table1_csv,
+    table2_csv,
+)
+from multilogger.components.reproduction.logger_study import logger_study_rows
+from multilogger.components.reproduction.page import Contents, by_picture, picture_name, render_page
+from multilogger.components.reproduction.plots import Picture
+from multilogger.components.reproduction.results import Reproduction
+from multilogger.components.reproduction.sweep_plot import sweep_picture
+from multilogger.components.reproduction.sweeps import FIGURES, sweep_rows
+from multilogger.components.reproduction.table1 import table1_rows
+from multilogger.components.reproduction.table2 import table2_rows
+from multilogger.components.reproduction.table2_plot import table2_picture
+
+FAILED = "failed.csv"
+
+
+def write_outputs(
+    reproduction: Reproduction,
+    folder: Path,
+    mlflow_url: str,
+    commands: Sequence[str],
+    origin: Mapping[str, str],
+) -> list[Path]:
+    """Write the files of all parts that were run; the same input gives the same bytes.
+
+    `mlflow_url` is the address that cells' pages stand below, `commands` are those that made the results, and
+    `origin` names facts to show with them, such as version, preset and seeds. Returns the files written.
+    """
+    contents = _contents(reproduction, mlflow_url, commands, origin)
+    written = {name: text.encode() for name, text in _csv_files(contents).items()}
+    for picture in contents.pictures.values():
+        written |= {f"{picture.name}.svg": picture.svg, f"{picture.name}.png": picture.png}
+    written["report.html"] = render_page(contents).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    if FAILED not in written:
+        (folder / FAILED).unlink(missing_ok=True)  # of an earlier try, whose holes are filled now
+    for name, content in written.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in written]
+
+
+def _contents(
+    reproduction: Reproduction, mlflow_url: str, commands: Sequence[str], origin: Mapping[str, str]
+) -> Contents:
+    table2 = table2_rows(reproduction)
+    sweeps = {figure: rows for figure in FIGURES if (rows := sweep_rows(reproduction, figure))}
+    pictures: dict[str, Picture] = {}
+    for dataset in dict.fromkeys(row.dataset for row in table2):
+        name = picture_name("table2", dataset)
+        pictures[name] = table2_picture(name, [row for row in table2 if row.dataset == dataset])
+    for figure, rows in sweeps.items():
+        for name, own in by_picture(figure, rows).items():
+            pictures[name] = sweep_picture(name, figure, list(own))
+    return Contents(
+        reproduction=reproduction,
+        claims=judged_claims(reproduction),
+        table1=table1_rows(reproduction),
+        table2=table2,
+        sweeps=sweeps,
+        choices=choice_rows(reproduction),
+        loggers=logger_study_rows(reproduction),
+        pictures=pictures,
+        mlflow_url=mlflow_url,
+        commands=commands,
+        origin=origin,
+    )
+
+
+def _csv_files(contents: Contents) -> dict[str, str]:
+    files = {f"{figure}.csv": sweep_csv(figure, rows) for figure, rows in contents.sweeps.items()}
+    if contents.table2:
+        files = {"table2.csv": table2_csv(contents.table2), **files}
+    if contents.table1:
+        files = {"table1.csv": table1_csv(contents.table1), **files}
+    if contents.choices:
+        files["choices.csv"] = choices_csv(contents.choices)
+    if contents.loggers:
+        files["loggers.csv"] = loggers_csv(contents.loggers)
+    if failed_cells(contents.reproduction):
+        files[FAILED] = failed_csv(contents.reproduction)
+    return files

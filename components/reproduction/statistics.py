@@ -1,0 +1,65 @@
+"""Intervals of means over seeds, tests of paired differences, and Holm's correction for many tests."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class MeanOverSeeds:
+    """A mean with its 95 % Student-t interval; no mean of nothing, no interval of fewer than two numbers."""
+
+    count: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    standard_error: float | None
+
+    @property
+    def half_width(self) -> float | None:
+        return None if self.high is None or self.low is None else (self.high - self.low) / 2
+
+
+def mean_over_seeds(values: Sequence[float]) -> MeanOverSeeds:
+    """mean -+ t(0.975, n - 1) s / sqrt(n)."""
+    n = len(values)
+    if n == 0:
+        return MeanOverSeeds(0, None, None, None, None)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return MeanOverSeeds(1, mean, None, None, None)
+    error = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1) / n)
+    half = float(special.stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * error
+    return MeanOverSeeds(n, mean, mean - half, mean + half, error)
+
+
+def p_value(sample: MeanOverSeeds, bound: float) -> float | None:
+    """Two-sided p of the t-test that the mean is `bound`; below 0.05 just when the interval leaves it out."""
+    if sample.mean is None or sample.standard_error is None:
+        return None
+    distance = sample.mean - bound
+    if sample.standard_error == 0:
+        return 1.0 if distance == 0 else 0.0
+    return float(2 * special.stdtr(sample.count - 1, -abs(distance) / sample.standard_error))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjusted p-values, in the order given; below 0.05 is rejected at 5 % family-wise."""
+    m = len(p_values)
+    adjusted = [0.0] * m
+    running = 0.0
+    for rank, index in enumerate(sorted(range(m), key=lambda i: p_values[i])):
+        running = max(running, min(1.0, (m - rank) * p_values[index]))
+        adjusted[index] = running
+    return adjusted
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Least-squares slope of y over x; needs two distinct x."""
+    centred = np.asarray(x, dtype=float) - np.mean(x)
+    return float(centred @ np.asarray(y, dtype=float) / (centred @ centred))

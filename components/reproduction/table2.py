@@ -1,0 +1,57 @@
+"""Table 2: expected Hamming loss by dataset and method, a mean over seeds beside the paper's number."""
+
+from dataclasses import dataclass
+
+from multilogger.components.reproduction.cells import datasets_in_order, grouped, succeeded
+from multilogger.components.reproduction.method_names import MethodGroup, method_group, method_rank
+from multilogger.components.reproduction.paper_figures import paper_exp
+from multilogger.components.reproduction.results import CellResult, Reproduction
+from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
+
+
+@dataclass(frozen=True)
+class Table2Row:
+    """A method on a dataset. `cells` are all that were run, by seed; means are of those that succeeded."""
+
+    dataset: str
+    method: str
+    preset: str
+    cells: tuple[CellResult, ...]
+    exp: MeanOverSeeds
+    greedy_mean: float | None
+    paper: float | None
+
+
+def table2_rows(reproduction: Reproduction) -> list[Table2Row]:
+    """Rows by dataset in the order given, then by method in the canonical order, then by preset."""
+    datasets = datasets_in_order(reproduction)
+    groups = grouped(reproduction.table2, lambda c: (c.dataset, c.method, c.preset))
+    keys = sorted(groups, key=lambda k: (datasets.index(k[0]), method_rank(k[1]), k[2]))
+    return [_row(groups[key]) for key in keys]
+
+
+def best_learned(rows: list[Table2Row], dataset: str) -> Table2Row | None:
+    """The row of lowest mean EXP among the methods that see nothing but the log."""
+    learned = [
+        row
+        for row in rows
+        if row.dataset == dataset
+        and row.exp.mean is not None
+        and method_group(row.method) is MethodGroup.LEARNED
+    ]
+    return min(learned, key=lambda row: row.exp.mean or 0.0, default=None)
+
+
+def _row(cells: list[CellResult]) -> Table2Row:
+    good = [cell for cell in cells if succeeded(cell)]
+    greedy = mean_over_seeds([cell.greedy for cell in good if cell.greedy is not None])
+    first = cells[0]
+    return Table2Row(
+        dataset=first.dataset,
+        method=first.method,
+        preset=first.preset,
+        cells=tuple(cells),
+        exp=mean_over_seeds([cell.exp for cell in good if cell.exp is not None]),
+        greedy_mean=greedy.mean,
+        paper=paper_exp(first.dataset, first.method),
+    )

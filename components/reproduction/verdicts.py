@@ -1,0 +1,122 @@
+"""A claim of the paper, its tests over seeds, and the plain word for what came out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from multilogger.components.reproduction.statistics import CONFIDENCE, MeanOverSeeds, holm, p_value
+
+
+class Verdict(StrEnum):
+    HOLDS = "holds"
+    IN_PART = "holds in part"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided with these seeds"
+
+
+class Side(StrEnum):
+    """On which side of the bound the claim puts the mean."""
+
+    BELOW = "below"
+    ABOVE = "above"
+
+
+class Scale(StrEnum):
+    """What a tested number is, which says how it is written."""
+
+    EXP = "difference of EXP"
+    SLOPE = "change of 1/EXP for each doubling"
+
+
+@dataclass(frozen=True)
+class ClaimTest:
+    """One comparison: a t-test over seeds that the mean of `sample` is `bound`, where the claim says `side`.
+
+    `ours` and `paper` are the pairs of means behind a difference, if it is one. `paper_value` is the tested
+    quantity in the paper's own numbers; `note` and `paper_note` say more of ours and theirs.
+    `adjusted_p` is Holm's, over all tests of a report.
+    """
+
+    dataset: str
+    preset: str
+    comparison: str
+    scale: Scale
+    side: Side
+    sample: MeanOverSeeds
+    bound: float = 0.0
+    ours: tuple[float, float] | None = None
+    paper: tuple[float, float] | None = None
+    paper_value: float | None = None
+    paper_bound: float = 0.0
+    adjusted_p: float | None = None
+    note: str = ""
+    paper_note: str = ""
+
+    @property
+    def p(self) -> float | None:
+        return p_value(self.sample, self.bound)
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the test's own 95 % interval."""
+        return self._word(self.p)
+
+    @property
+    def adjusted_verdict(self) -> Verdict:
+        """The same after Holm's correction."""
+        return self._word(self.adjusted_p)
+
+    @property
+    def paper_agrees(self) -> bool | None:
+        """Whether the paper's own numbers are on the side that its sentence says."""
+        if self.paper_value is None:
+            return None
+        below = self.paper_value < self.paper_bound
+        return below if self.side is Side.BELOW else self.paper_value > self.paper_bound
+
+    def _word(self, p: float | None) -> Verdict:
+        if p is None or self.sample.mean is None or p >= 1 - CONFIDENCE:
+            return Verdict.UNDECIDED
+        return (
+            Verdict.HOLDS if (self.sample.mean < self.bound) == (self.side is Side.BELOW) else Verdict.FAILS
+        )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper in our words and the tests that bear on it; `how` says what is tested."""
+
+    name: str
+    place: str
+    statement: str
+    how: str
+    tests: tuple[ClaimTest, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return overall(test.verdict for test in self.tests)
+
+
+def overall(verdicts: Iterable[Verdict]) -> Verdict:
+    """One word for several tests: a claim holds if all of them do, in part if only some do."""
+    words = set(verdicts)
+    if words == {Verdict.HOLDS}:
+        return Verdict.HOLDS
+    if Verdict.HOLDS in words:
+        return Verdict.IN_PART
+    return Verdict.FAILS if Verdict.FAILS in words else Verdict.UNDECIDED
+
+
+def adjusted(claims: Sequence[Claim]) -> list[Claim]:
+    """The same claims with Holm's correction over all tests that could be done."""
+    p_values = [test.p for claim in claims for test in claim.tests if test.p is not None]
+    corrected = iter(holm(p_values))
+    return [
+        replace(
+            claim,
+            tests=tuple(
+                test if test.p is None else replace(test, adjusted_p=next(corrected)) for test in claim.tests
+            ),
+        )
+        for claim in claims
+    ]

@@ -1,0 +1,1 @@
+"""The tables and figures that the paper prints."""

@@ -1,0 +1,69 @@
+"""A cell: a method on a dataset with one seed, from its logs to its evaluation."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.pipeline import LEARN, learn_steps
+from multilogger.flows.settings import PipelineSettings, pipeline_settings
+from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
+from multilogger.tasks.engine.stage import Step
+from multilogger.tasks.evaluate import Evaluation
+
+
+class Cell(BaseModel):
+    """What to run, and where in a table or sweep it stands; see `CellResult` for the last four."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    dataset: str
+    method: str
+    seed: int = 0
+    preset: str = "tuned"
+    mirror: str | None = None
+    settings: dict[str, Any] = {}
+    replay_count: int | None = None
+    tau: float | None = None
+    loggers: int | None = None
+    choice: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where in a sweep the cell stands, for people."""
+        if self.replay_count is not None:
+            return f"{self.replay_count} replays of logger 1"
+        if self.loggers is not None:
+            return f"{self.loggers} loggers"
+        return f"tau {self.tau:g}" if self.tau is not None else self.choice
+
+    @property
+    def name(self) -> str:
+        """The name of its MLflow run."""
+        parts = (self.dataset, self.method, f"seed {self.seed}", self.place)
+        return " · ".join(part for part in parts if part)
+
+    def chosen(self) -> PipelineSettings:
+        """The settings of every stage; raises `BadInput` if one is wrong."""
+        choices = {"learn.method": self.method, "learn.preset": self.preset, **self.settings}
+        return pipeline_settings(LEARN, self.dataset, self.seed, self.mirror, choices)
+
+    def steps(self) -> dict[str, Step]:
+        """The cell as a pipeline; equal pipelines are equal values."""
+        return learn_steps(self.chosen())
+
+    def result(self, evaluation: Evaluation, page: str) -> CellResult:
+        """The numbers of a finished cell."""
+        return CellResult(
+            exp=evaluation.exp,
+            greedy=evaluation.greedy,
+            validation_risk=evaluation.estimates[VALIDATION_ESTIMATOR]["value"],
+            page=page,
+            **self._place(),
+        )
+
+    def failure(self, reason: str) -> CellResult:
+        """A cell without numbers."""
+        return CellResult(exp=None, greedy=None, error=reason, **self._place())
+
+    def _place(self) -> dict[str, Any]:
+        return self.model_dump(exclude={"mirror", "settings"})

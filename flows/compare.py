@@ -1,0 +1,101 @@
+"""`multilogger compare`: the methods of a dataset side by side, from MLflow's runs."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from multilogger.components.errors import BadInput
+from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
+from multilogger.flows.champion import champion_of
+from multilogger.flows.recorded_cells import RecordedCell, recorded_cells
+from multilogger.flows.tables import Rows
+from multilogger.tasks.engine.tracking import Tracker
+
+RUN_CHARACTERS = 12  # `stage --run` takes the beginning of an id
+METRICS = ("exp", "greedy", "validation_risk", "certificate_log10", "effective_rows")
+COLUMNS = {"exp": "EXP", "greedy": "greedy", "validation_risk": "validation risk"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows to print, the best first, and what stands above them."""
+
+    title: str
+    rows: Rows
+
+
+def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collection[str] = ()) -> Comparison:
+    """One row a method, preset and choice of settings: means over seeds with 95 % intervals."""
+    if metric not in METRICS:
+        raise BadInput(f"unknown metric {metric!r}; choose one of {', '.join(METRICS)}")
+    cells = recorded_cells(tracker, dataset)
+    known = sorted({cell.method for cell in cells})
+    wrong = [method for method in methods if method not in known]
+    if not cells:
+        raise BadInput(
+            f"MLflow has no finished run of {dataset}; make some with "
+            f"'multilogger learn --dataset {dataset}' or 'multilogger reproduce table2 --dataset {dataset}'"
+        )
+    if wrong:
+        raise BadInput(f"MLflow has no finished run of {wrong[0]!r} on {dataset}, only of {', '.join(known)}")
+    groups = [group for group in _groups(cells) if not methods or group[0].method in methods]
+    groups.sort(key=lambda group: _mean(group, metric).mean or float("inf"))
+    champion = champion_of(tracker, dataset)
+    crowned = champion.tags.get("run_id", "") if champion else ""
+    columns = list(dict.fromkeys([metric, *COLUMNS]))
+    rows = [_row(group, groups, columns, crowned) for group in groups]
+    if not any(row["settings"] for row in rows):
+        rows = [{name: text for name, text in row.items() if name != "settings"} for row in rows]
+    title = f"{dataset}: means over seeds with 95 % intervals; the best run is that of least validation risk"
+    return Comparison(title, rows)
+
+
+def _groups(cells: Sequence[RecordedCell]) -> list[list[RecordedCell]]:
+    """Cells that differ in nothing but the seed, together."""
+    found: dict[tuple[object, ...], list[RecordedCell]] = defaultdict(list)
+    for cell in cells:
+        found[cell.method, cell.preset, *sorted(cell.choices.items())].append(cell)
+    return list(found.values())
+
+
+def _row(
+    group: Sequence[RecordedCell],
+    groups: Sequence[Sequence[RecordedCell]],
+    columns: Sequence[str],
+    crowned: str,
+) -> dict[str, str]:
+    first = group[0]
+    best = min(group, key=lambda cell: cell.metrics.get("validation_risk", float("inf")))
+    numbers = {COLUMNS.get(name, name): _shown(_mean(group, name)) for name in columns}
+    return {
+        "method": first.method,
+        "preset": first.preset,
+        "settings": _what_differs(first, groups),
+        "seeds": str(len(group)),
+        **numbers,
+        "best run": best.run_id[:RUN_CHARACTERS],
+        "": "champion" if crowned in {cell.run_id for cell in group} else "",
+    }
+
+
+def _what_differs(cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:
+    """The settings in which the rows of one method and preset are not alike."""
+    others = [g[0].choices for g in groups if (g[0].method, g[0].preset) == (cell.method, cell.preset)]
+    names = sorted({name for choices in others for name in choices})
+    differing = [name for name in names if len({choices.get(name) for choices in others}) > 1]
+    return ", ".join(
+        f"{name.removeprefix('learn.')}={cell.choices[name].replace(' ', '')}"
+        for name in differing
+        if name in cell.choices
+    )
+
+
+def _mean(group: Sequence[RecordedCell], metric: str) -> MeanOverSeeds:
+    return mean_over_seeds([cell.metrics[metric] for cell in group if metric in cell.metrics])
+
+
+def _shown(mean: MeanOverSeeds) -> str:
+    if mean.mean is None:
+        return ""
+    half = mean.half_width
+    return f"{mean.mean:.3f}" if half is None else f"{mean.mean:.3f} ± {half:.3f}"

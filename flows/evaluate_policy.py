@@ -1,0 +1,154 @@
+"""Off-policy evaluation of one policy on one log: find both, choose the rows, estimate."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.evaluation import (
+    MaxWeights,
+    PolicyEvaluation,
+    Request,
+    evaluate_policy,
+)
+from multilogger.components.evaluation.score_log import Scored, score_log
+from multilogger.tasks.engine.progress import open_bar
+from multilogger.tasks.engine.store import Store
+from multilogger.tasks.log_source import LogSource, find_log
+from multilogger.tasks.policy_source import NamedPolicy, find_policy
+from multilogger.tasks.train_loggers import logger_name
+
+PASSES = 3  # over the log; see score_log
+FEWEST_REPLICATES = 100
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What a person typed. `validation_only` None lets the origin of policy and log decide."""
+
+    policy: str
+    logs: Path
+    out: Path = Path("evaluation")
+    seed: int = 0
+    bootstrap: int = 1000
+    clip: float | None = None
+    level: float = 0.95
+    contexts: Path | None = None
+    validation_only: bool | None = None
+    max_loss: float | None = None
+    max_weight: float | None = None
+    track: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.5 <= self.level < 1:
+            raise BadInput(f"--level must lie in [0.5, 1), got {self.level:g}; 0.95 is usual")
+        if self.bootstrap < FEWEST_REPLICATES:
+            raise BadInput(f"--bootstrap needs at least {FEWEST_REPLICATES} resamples, got {self.bootstrap}")
+        for name in ("clip", "max_loss", "max_weight"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and np.isfinite(value)):
+                raise BadInput(f"--{name.replace('_', '-')} must be a number above 0, got {value:g}")
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An evaluation, what must be said about how it was done, and the policy and log it is of."""
+
+    result: PolicyEvaluation
+    notes: tuple[str, ...]
+    named: NamedPolicy
+    source: LogSource
+
+    def dataset(self, options: EvaluateOptions) -> str:
+        """The dataset's name where one is known, else that of the log's folder."""
+        return self.source.dataset or self.named.dataset or options.logs.absolute().name
+
+
+def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
+    """Find policy and log, choose the rows, and estimate."""
+    import torch
+
+    torch.set_num_threads(1)  # a policy is small; threads only fight
+    named = find_policy(options.policy, Store.current())
+    source = find_log(options.logs.expanduser().absolute(), named.policy, options.contexts)
+    side, why = choose_rows(options, named, source)
+    source = replace(source, files=replace(source.files, validation_only=side))
+    rng = np.random.default_rng(options.seed)
+    scored = _score(source, named, options, rng)
+    max_weights = _max_weights(scored, source, options)
+    request = Request(options.level, options.bootstrap, options.clip)
+    with open_bar("bootstrap", options.bootstrap) as advance:
+        result = evaluate_policy(
+            scored.log, scored.model, request, rng, max_weights, source.greedy_log_propensity(), advance
+        )
+    return Evaluated(result, (why, *_notes(scored, max_weights)), named, source)
+
+
+def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> tuple[bool, str]:
+    """Whether to use validation rows only, and the line that says why.
+
+    Rows that a policy was learned from flatter it; so when nothing tells where it was learned, they are left
+    out too.
+    """
+    marked = source.files.columns.validation is not None
+    if options.validation_only and not marked:
+        raise BadInput("--validation-only needs a column 'validation' (true or false) in the log")
+    if options.validation_only is not None or not marked:
+        return bool(options.validation_only), (
+            "Validation rows only, as asked." if options.validation_only else "All rows of the log."
+        )
+    if named.log_key is not None and source.key is not None and named.log_key != source.key:
+        return False, "All rows: the policy was learned from another log."
+    if named.log_key is not None and named.log_key == source.key:
+        return True, (
+            "Validation rows only: the policy was learned from this very log, and its training rows flatter "
+            "it (--all-rows uses them all the same)."
+        )
+    return True, (
+        "Validation rows only: nothing tells whether the policy was learned from the other rows, which would "
+        "flatter it (--all-rows uses them)."
+    )
+
+
+def _score(
+    source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
+) -> Scored:
+    with open_bar("reading the log", PASSES * source.files.rows) as advance:
+        scored = score_log(source.files, named.policy, rng, source.contexts, options.max_loss, advance)
+    if source.key is None:
+        return scored
+    names = tuple(logger_name(j) for j in range(scored.log.loggers))
+    return replace(scored, log=replace(scored.log, names=names))
+
+
+def _max_weights(scored: Scored, source: LogSource, options: EvaluateOptions) -> MaxWeights | None:
+    if options.max_weight is None:
+        return source.max_weights(scored.log.counts)
+    largest = float(scored.log.weights.max())
+    if largest > options.max_weight:
+        raise BadInput(
+            f"--max-weight is {options.max_weight:g}, but a row of the log has weight {largest:.4g}; "
+            "give the largest that could ever occur"
+        )
+    return MaxWeights(np.full(scored.log.loggers, options.max_weight), options.max_weight)
+
+
+def _notes(scored: Scored, max_weights: MaxWeights | None) -> Iterator[str]:
+    if scored.log.loggers == 1:
+        yield "One logger: naive, weighted and balanced are all plain IPS."
+    if scored.log.log_average is None:
+        yield (
+            "No balanced estimators: the log has no column log_propensities with the propensities of each "
+            "action under every logger."
+        )
+    if not scored.contexts_known:
+        yield (
+            "Rows are taken as independent: the log has no column 'context' that says which share a context."
+        )
+    if max_weights is None:
+        yield (
+            "Bernstein intervals for clipped estimators only: the largest possible weight is not known "
+            "(--max-weight says it)."
+        )

@@ -1,0 +1,51 @@
+"""Prefect's database in its home: checked, and brought to this version once."""
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.locks import FileLock
+from multilogger.tasks.engine.store import Store
+
+
+def migrate_once(store: Store) -> None:
+    """Bring the database to this version."""
+    with setting_up(store) as needed:
+        if needed:
+            from prefect.server.database import provide_database_interface
+
+            asyncio.run(provide_database_interface().create_db())
+
+
+@contextmanager
+def setting_up(store: Store) -> Iterator[bool]:
+    """Nobody else migrates during the block, which must do it if told so.
+
+    Two processes on a fresh home race otherwise.
+    """
+    home = Path(os.environ["PREFECT_HOME"])
+    done = home / f"migrated-{version('prefect')}"
+    with FileLock(store.locks / "prefect-setup"):
+        _check(home / "prefect.db")
+        yield not done.exists() or not (home / "prefect.db").exists()
+        done.touch()
+
+
+def _check(path: Path) -> None:
+    """Say at once what Prefect would wait two minutes for."""
+    if not path.exists():
+        return
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute("select count(*) from sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise BadInput(
+            f"Prefect's database {path} cannot be read ({error}); move it away and run again: "
+            "it holds the history of runs, not their results"
+        ) from error

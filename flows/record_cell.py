@@ -1,0 +1,36 @@
+"""What the MLflow run of a cell shows: metrics, the dataset, and a description that a person can read."""
+
+from collections.abc import Mapping
+
+from multilogger.tasks.cell_metrics import cell_metrics
+from multilogger.tasks.dataset_inputs import bandit_log_used
+from multilogger.tasks.engine.execution import Outcome
+from multilogger.tasks.engine.stage_run import MetricPoint
+from multilogger.tasks.engine.tracking import Tracker
+from multilogger.tasks.evaluate import Evaluation, load_evaluation
+
+
+def record_cell(tracker: Tracker, run_id: str, outcomes: Mapping[str, Outcome]) -> None:
+    """Log the metrics that every method has, the log that it learned from, and the policy as a model."""
+    metrics = cell_metrics(load_evaluation(outcomes["evaluate"].artifact))
+    tracker.log(run_id, {}, [MetricPoint(name, value) for name, value in metrics.items()])
+    used = bandit_log_used({"data": outcomes["reduce"].artifact, "log": outcomes["replay"].artifact})
+    if used is not None:
+        tracker.log_dataset(run_id, used)
+    tracker.link_models(run_id, tracker.models_of(outcomes["learn"].artifact.run_id))
+
+
+def cell_note(dataset: str, preset: str, seed: int, result: Evaluation) -> str:
+    """The first paragraph of the run's description."""
+    metrics = cell_metrics(result)
+    parts = [
+        f"**{result.method}** ({preset}) on **{dataset}**, seed {seed}: expected Hamming loss "
+        f"**{result.exp:.3f}** on test, {result.greedy:.3f} with the most likely labels."
+    ]
+    if {"validation_risk", "validation_low", "validation_high"} <= metrics.keys():
+        parts.append(
+            f"Validation rows alone say {metrics['validation_risk']:.3f} "
+            f"({metrics['validation_low']:.3f} to {metrics['validation_high']:.3f}), "
+            f"from {metrics['effective_rows']:.0f} effective rows."
+        )
+    return " ".join(parts)

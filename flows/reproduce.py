@@ -1,0 +1,167 @@
+"""Flows: the paper's tables and figures from their cells, with a report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+
+from multilogger.components.reproduction.report_folder import write_outputs
+from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
+from multilogger.flows.cells import Cell
+from multilogger.flows.experiments import Scope, plan_of
+from multilogger.flows.flow_run import tidy, tracked_run
+from multilogger.flows.reproduction_tables import reproduction_tables
+from multilogger.flows.run_cells import run_cells
+from multilogger.flows.tables import to_markdown
+from multilogger.tasks.dataset_files import load_facts
+from multilogger.tasks.engine.lookup import Lookup
+from multilogger.tasks.engine.progress import open_bar
+from multilogger.tasks.engine.store import Store
+
+EXPERIMENT = "reproductions"
+DEFAULT_OUT = "reproduction"
+DEFAULT_WORKERS = 2
+UI_ADDRESS = "http://127.0.0.1:5000"
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What was reproduced, where its files are, and the MLflow run that has them too."""
+
+    reproduction: Reproduction
+    out: Path
+    run_id: str
+
+    @property
+    def failures(self) -> list[CellResult]:
+        return [cell for cell in self.reproduction.cells if cell.error]
+
+
+@flow(name="reproduce", flow_run_name="reproduce {target}")
+def reproduce(
+    target: str = "table2",
+    datasets: list[str] | None = None,
+    methods: list[str] | None = None,
+    seeds: int = 10,
+    preset: str = "tuned",
+    mirror: str | None = None,
+    out: str = DEFAULT_OUT,
+    settings: dict[str, Any] | None = None,
+    workers: int = DEFAULT_WORKERS,
+) -> Reproduced:
+    """Run every cell of a table or figure that is not finished, and write tables, figures and a report.
+
+    `datasets` and `methods` default to the experiment's own; seeds are 0 to `seeds` - 1; `settings` maps
+    `stage.setting` to a value for every cell; `workers` cells run at a time.
+    """
+    scope = Scope(_given(datasets), _given(methods), seeds, preset, mirror, settings or {})
+    return _reproduce(target, plan_of([target], scope), scope, Path(out), workers)
+
+
+@flow(name="replay-sweep")
+def replay_sweep(
+    datasets: list[str] | None = None,
+    seeds: int = 10,
+    preset: str = "tuned",
+    mirror: str | None = None,
+    out: str = DEFAULT_OUT,
+    settings: dict[str, Any] | None = None,
+    workers: int = DEFAULT_WORKERS,
+) -> Reproduced:
+    """Figure 1."""
+    scope = Scope(_given(datasets), None, seeds, preset, mirror, settings or {})
+    return _reproduce("figure1", plan_of(["figure1"], scope), scope, Path(out), workers)
+
+
+@flow(name="temperature-sweep")
+def temperature_sweep(
+    datasets: list[str] | None = None,
+    seeds: int = 10,
+    preset: str = "tuned",
+    mirror: str | None = None,
+    out: str = DEFAULT_OUT,
+    settings: dict[str, Any] | None = None,
+    workers: int = DEFAULT_WORKERS,
+) -> Reproduced:
+    """Figures 2 and 3."""
+    scope = Scope(_given(datasets), None, seeds, preset, mirror, settings or {})
+    return _reproduce("figures 2 and 3", plan_of(["figure2", "figure3"], scope), scope, Path(out), workers)
+
+
+@flow(name="reproduce-all")
+def reproduce_all(
+    datasets: list[str] | None = None,
+    methods: list[str] | None = None,
+    seeds: int = 10,
+    preset: str = "tuned",
+    mirror: str | None = None,
+    out: str = DEFAULT_OUT,
+    settings: dict[str, Any] | None = None,
+    workers: int = DEFAULT_WORKERS,
+) -> Reproduced:
+    """Every table and figure; `methods` are those of Table 2."""
+    scope = Scope(_given(datasets), _given(methods), seeds, preset, mirror, settings or {})
+    return _reproduce("all", plan_of(["all"], scope), scope, Path(out), workers)
+
+
+def _reproduce(title: str, plan: dict[str, list[Cell]], scope: Scope, out: Path, workers: int) -> Reproduced:
+    store = Store.current().open()
+    tidy(store)
+    folder = out.expanduser().absolute()
+    cells = [cell for part in plan.values() for cell in part]
+    datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
+    name = f"{title} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
+    with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
+        results = iter(run_cells(cells, workers))
+        parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
+        reproduction = Reproduction(table1=_sizes(cells), **parts)
+        with open_bar("writing the report", None):
+            files = write_outputs(
+                reproduction, folder, _mlflow_address(store), [scope.command(title)], _origin(scope)
+            )
+            run.tracker.log_files(run.run_id, files)
+        failed = sum(bool(cell.error) for cell in reproduction.cells)
+        run.log_metrics({"cells": len(cells), "failed_cells": failed})
+    _show_on_run_page(name, reproduction)
+    return Reproduced(reproduction, folder, run.run_id)
+
+
+def _show_on_run_page(name: str, reproduction: Reproduction) -> None:
+    """The tables as a Prefect artifact."""
+    tables = reproduction_tables(reproduction)
+    parts = [f"# {name}", *(f"## {title}\n\n{to_markdown(rows)}" for title, rows in tables.items())]
+    create_markdown_artifact("\n\n".join(parts), key="reproduction", description="Tables of a reproduction")
+
+
+def _mlflow_address(store: Store) -> str:
+    """Where the report's links lead: the tracking server, or where `multilogger ui` shows this store."""
+    return store.tracking_uri if store.tracks_by_server else UI_ADDRESS
+
+
+def _origin(scope: Scope) -> dict[str, str]:
+    return {
+        "multilogger": version("multilogger"),
+        "preset": scope.preset,
+        "seeds": f"0 to {scope.seeds - 1}" if scope.seeds > 1 else "0",
+    }
+
+
+def _given(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(names)) if names else None
+
+
+def _sizes(cells: Sequence[Cell]) -> tuple[DatasetSize, ...]:
+    """Table 1, of the datasets as they were loaded."""
+    lookup = Lookup(Store.current())
+    sizes: dict[str, DatasetSize] = {}
+    for cell in cells:
+        if cell.dataset not in sizes and (data := lookup.find(cell.steps()["download"])) is not None:
+            facts = load_facts(data)
+            sizes[cell.dataset] = DatasetSize(
+                facts.name, facts.features, facts.labels, facts.n_train, facts.n_test
+            )
+    return tuple(sizes.values())

@@ -1,0 +1,44 @@
+"""Files of a result as a model that MLflow can load and serve."""
+
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+
+from mlflow import MlflowClient
+
+from multilogger.tasks.engine.stage_run import ModelFiles
+
+
+def log_policy_model(
+    client: MlflowClient, tracking_uri: str, run_id: str, model: ModelFiles, folder: Path
+) -> None:
+    """Offer files of a result as a pyfunc model: a DataFrame of features in, a DataFrame out."""
+    import mlflow
+    from mlflow.models import Model, ModelSignature
+    from mlflow.types import ColSpec, DataType, Schema, TensorSpec
+
+    mlflow.set_tracking_uri(tracking_uri)
+    run = client.get_run(run_id)
+    logged = client.create_logged_model(  # by itself, MLflow would put it into experiment 0
+        run.info.experiment_id, model.name, source_run_id=run_id, params=run.data.params
+    )
+    columns: list[ColSpec | TensorSpec] = [
+        ColSpec(DataType.double, f"x{column}") for column in range(model.features)
+    ]
+    with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*input example was not provided", UserWarning)
+        data = Path(scratch) / model.name
+        data.mkdir()
+        for name in model.files:
+            shutil.copy(folder / name, data / name)
+        Model.log(
+            artifact_path=None,
+            model_id=logged.model_id,
+            flavor=mlflow.pyfunc,
+            run_id=run_id,
+            loader_module=model.loader_module,
+            data_path=str(data),
+            signature=ModelSignature(inputs=Schema(columns)),
+            pip_requirements=["multilogger"],
+        )

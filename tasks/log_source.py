@@ -1,0 +1,130 @@
+"""A log by its folder: a result of `replay` with its contexts and loggers, or a person's own files."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.context_logits import ContextLogits, Policy, context_logits
+from multilogger.components.evaluation.evaluation import MaxWeights
+from multilogger.components.evaluation.log_reader import LogFiles, open_log_files
+from multilogger.components.policies import Matrix, Vector, greedy, log_probability
+from multilogger.tasks.dataset_files import load_facts, load_train
+from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry
+from multilogger.tasks.replay import LOG_FOLDER
+from multilogger.tasks.train_loggers import load_loggers
+
+REPLAY = "replay"
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """A log that can be read under a policy.
+
+    `key` and `dataset` are known of a replay in a store; `contexts` are the policy's logits where contexts
+    stand apart; `logger_logits` are those of the loggers on the same contexts, where they are at hand.
+    """
+
+    files: LogFiles
+    key: str | None = None
+    dataset: str | None = None
+    contexts: ContextLogits | None = None
+    logger_logits: tuple[Matrix, ...] = ()
+
+    def greedy_log_propensity(self) -> Vector | None:
+        """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
+        if self.contexts is None or not self.logger_logits:
+            return None
+        likeliest = greedy(self.contexts.logits)
+        under = [log_probability(logits, likeliest) for logits in self.logger_logits]
+        return np.asarray(np.max(under, axis=0), dtype=np.float64)
+
+    def max_weights(self, counts: Vector) -> MaxWeights | None:
+        """The largest weights over all contexts and actions, from the loggers themselves."""
+        if self.contexts is None or not self.logger_logits:
+            return None
+        logits = self.contexts.logits
+        own = [exact_divergence(logits, other).log_max_ratio for other in self.logger_logits]
+        average = harmonic_divergence_bound(logits, self.logger_logits, counts).log_max_ratio
+        with np.errstate(over="ignore"):
+            return MaxWeights(np.exp(np.array(own)), float(np.exp(average)))
+
+
+def find_log(path: Path, policy: Policy, contexts: Path | None) -> LogSource:
+    """Open a log; a replay brings its contexts, others have features in their rows or in `contexts`."""
+    folder = path.parent if path.name == LOG_FOLDER and (path.parent / MANIFEST).is_file() else path
+    if (folder / MANIFEST).is_file() and contexts is None:
+        return _replayed(folder, policy)
+    given = None if contexts is None else context_logits(contexts, policy)
+    return LogSource(open_log_files(path, contexts_given=given is not None), contexts=given)
+
+
+def _replayed(folder: Path, policy: Policy) -> LogSource:
+    manifest = _read_manifest(folder)
+    if manifest.get("stage") != REPLAY:
+        raise BadInput(
+            f"{folder} is a result of {manifest.get('stage')!r}, not a log; give one of "
+            f"{folder.parent.parent / REPLAY}"
+        )
+    log = _artifact(folder, manifest)
+    data = _input(folder, manifest, "data")
+    train = load_train(data)
+    if train.features != policy.features or train.labels != policy.labels:
+        raise BadInput(
+            f"the log's contexts have {train.features} features and {train.labels} labels, the policy "
+            f"{policy.features} and {policy.labels}; was the policy learned on this dataset?"
+        )
+    loggers = load_loggers(_input(folder, manifest, "loggers"))
+    return LogSource(
+        files=open_log_files(folder / LOG_FOLDER, contexts_given=True),
+        key=log.key,
+        dataset=load_facts(data).name,
+        contexts=ContextLogits(policy.logits(train.x), {row: row for row in range(train.rows)}),
+        logger_logits=tuple(logger.logits(train.x) for logger in loggers),
+    )
+
+
+def _input(folder: Path, manifest: dict[str, Any], name: str) -> Artifact:
+    """An input of the replay, in the same store."""
+    known = manifest["inputs"][name]
+    place = folder.parent.parent / known["stage"] / known["key"]
+    if not (place / MANIFEST).is_file():
+        raise BadInput(
+            f"the log's {name} ({known['stage']} {known['key']}) is not in the store any more; run the "
+            "command that made the log again, or give the features with --contexts"
+        )
+    return _artifact(place, _read_manifest(place))
+
+
+def _artifact(folder: Path, manifest: dict[str, Any]) -> Artifact:
+    """The artifact in a folder, every file verified."""
+    files = {name: FileEntry(**entry) for name, entry in manifest["files"].items()}
+    root = folder.parent.parent.parent
+    artifact = Artifact(
+        stage=manifest["stage"],
+        key=manifest["key"],
+        path=folder.relative_to(root).as_posix(),
+        files=files,
+        run_id="",
+        root=root,
+    )
+    try:
+        artifact.verify()
+    except DamagedArtifact as damage:
+        raise BadInput(f"{folder} is damaged, {damage}; run the command that made it again") from damage
+    return artifact
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        _ = manifest["stage"], manifest["key"], manifest["files"], manifest["inputs"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"{folder / MANIFEST} is no manifest of a stage; give a folder of Parquet files"
+        ) from error
+    return manifest

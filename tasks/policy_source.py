@@ -1,0 +1,159 @@
+"""A policy by whatever a person calls it: a folder, an MLflow run, or an MLflow model; and whence it came."""
+
+import json
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.artifact import MANIFEST
+from multilogger.tasks.engine.store import Store
+from multilogger.tasks.learn import POLICY_FILES
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+    from multilogger.components.learners.learned_policy import LearnedPolicy
+
+MODELS = "models:/"
+LEARN_RUN_TAG = "stage.learn.run_id"
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy, the words that named it, and what is known of its origin.
+
+    `log_key` is the key of the log it was learned from, `dataset` and `run_id` those of its MLflow run; None
+    where nothing tells.
+    """
+
+    policy: "LearnedPolicy"
+    source: str
+    log_key: str | None = None
+    dataset: str | None = None
+    run_id: str | None = None
+
+
+def find_policy(source: str, store: Store) -> NamedPolicy:
+    """Load a policy from a folder, `models:/...`, or the id of a `learn` run or of a flow that has one."""
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return _from_folder(folder, source)
+    if not source.startswith(MODELS) and (len(source) != 32 or not source.isalnum()):
+        raise BadInput(
+            f"no policy at {source!r}: give a folder with {' and '.join(POLICY_FILES)}, an MLflow run id (32 "
+            "characters), or a model such as models:/multilogger-yeast@champion"
+        )
+    return _from_mlflow(source, store)
+
+
+def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPolicy:
+    from multilogger.components.learners.learned_policy import load_policy
+
+    missing = [name for name in POLICY_FILES if not (folder / name).is_file()]
+    if missing:
+        raise BadInput(f"{source} has no {' and no '.join(missing)}; give the folder of a learned policy")
+    try:
+        policy = load_policy(folder)
+    except Exception as error:  # whatever a damaged file makes the readers raise
+        reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
+        raise BadInput(f"the policy of {source} cannot be read ({reason}); make it again") from error
+    tags = run.data.tags if run is not None else {}
+    return NamedPolicy(
+        policy=policy,
+        source=source,
+        log_key=_log_key(folder / MANIFEST),
+        dataset=tags.get("dataset"),
+        run_id=run.info.run_id if run is not None else None,
+    )
+
+
+def _from_mlflow(source: str, store: Store) -> NamedPolicy:
+    from mlflow.artifacts import download_artifacts
+    from mlflow.exceptions import MlflowException
+
+    from multilogger.tasks.engine.tracking import Tracker
+
+    Tracker(store)  # says what is wrong with MLflow's store, if anything is
+    client = _client(store)
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            run = _learn_run(client, source)
+            folder = Path(scratch)
+            if source.startswith(MODELS):
+                where = Path(download_artifacts(source, dst_path=scratch, tracking_uri=store.tracking_uri))
+                folder = next((p.parent for p in sorted(where.rglob(POLICY_FILES[1]))), where)
+            elif run is not None:
+                for name in POLICY_FILES:
+                    _fetch(run, name, store, folder)
+            if run is not None:
+                with suppress(MlflowException, OSError):  # it only tells the log that was learned from
+                    _fetch(run, MANIFEST, store, folder)
+        except (MlflowException, OSError) as error:
+            reason = str(error).splitlines()[0][:200]
+            raise BadInput(
+                f"MLflow at {store.tracking_uri} has no policy {source!r} ({reason}); "
+                "'multilogger ui' shows what there is"
+            ) from error
+        return _from_folder(folder, source, run)
+
+
+def _client(store: Store) -> "MlflowClient":
+    from mlflow import MlflowClient, set_registry_uri, set_tracking_uri
+
+    set_tracking_uri(store.tracking_uri)  # models:/ addresses are looked up in the current store alone
+    set_registry_uri(store.tracking_uri)
+    return MlflowClient(store.tracking_uri, store.tracking_uri)
+
+
+def _learn_run(client: "MlflowClient", source: str) -> "Run | None":
+    """The run of the `learn` stage behind a run id or a model; None for a model that no run has made."""
+    is_model = source.startswith(MODELS)
+    run_id = _run_of_model(client, source.removeprefix(MODELS)) if is_model else source
+    if not run_id:
+        return None
+    run = client.get_run(run_id)
+    if run.data.tags.get("stage") == "learn" or is_model:
+        return run
+    if LEARN_RUN_TAG in run.data.tags:
+        return client.get_run(run.data.tags[LEARN_RUN_TAG])
+    raise BadInput(
+        f"run {run_id} ({run.info.run_name}) has learned no policy; give a run of 'multilogger learn' "
+        "or of its learn stage"
+    )
+
+
+def _run_of_model(client: "MlflowClient", name: str) -> str | None:
+    """The run that logged a model: by alias, by version, or by the model's own id."""
+    if "@" in name:
+        version = client.get_model_version_by_alias(*name.split("@", 1))
+    elif "/" in name:
+        version = client.get_model_version(*name.split("/", 1))
+    else:
+        return client.get_logged_model(name).source_run_id
+    if version.run_id:
+        return str(version.run_id)
+    model_id = getattr(version, "model_id", None)
+    return client.get_logged_model(model_id).source_run_id if model_id else None
+
+
+def _fetch(run: "Run", name: str, store: Store, folder: Path) -> None:
+    """Copy one file of a run."""
+    from mlflow.artifacts import download_artifacts
+
+    download_artifacts(
+        run_id=run.info.run_id, artifact_path=name, dst_path=str(folder), tracking_uri=store.tracking_uri
+    )
+
+
+def _log_key(manifest: Path) -> str | None:
+    if not manifest.is_file():
+        return None
+    try:
+        facts: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
+        return str(facts["inputs"]["log"]["key"])
+    except (ValueError, KeyError, TypeError):
+        return None

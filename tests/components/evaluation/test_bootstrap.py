@@ -1,0 +1,117 @@
+"""The bootstrap against closed forms, and what a context is to it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from multilogger.components.estimators import naive_risk
+from multilogger.components.evaluation.bootstrap import (
+    Estimators,
+    accelerations,
+    bca_interval,
+    bootstrap_sums,
+    resample,
+)
+from multilogger.components.evaluation.context_sums import Column, context_sums, total_sums
+from multilogger.components.evaluation.scored_log import ScoredLog
+from multilogger.components.evaluation.simulated_world import make_world
+from multilogger.components.logged_batch import LoggedBatch
+
+
+def one_row_a_context(log: ScoredLog) -> ScoredLog:
+    return replace(log, context=np.arange(log.rows))
+
+
+def test_standard_error_is_the_analytic_one_for_independent_rows() -> None:
+    scored = make_world("good").draw(1000, (2, 1), np.random.default_rng(1))
+    log = one_row_a_context(scored.log)
+    batch = LoggedBatch(log.logger, log.delta, log.log_propensity, log.log_target, log.max_loss)
+    estimators = Estimators(log.counts, balanced=True, dr=True)
+    found = resample(context_sums(log, 9.0, scored.model), estimators, 4000, 0.95, np.random.default_rng(2))
+    assert found["naive"].standard_error == pytest.approx(naive_risk(batch).standard_error, rel=0.05)
+
+
+def test_contexts_that_all_loggers_met_vary_together() -> None:
+    """Losses that depend on the context alone, and weights of 1: the error is that of the contexts' mean."""
+    rng = np.random.default_rng(3)
+    contexts, passes = 500, 6
+    of_context = rng.random(contexts)
+    context = np.tile(np.arange(contexts), passes)
+    log = ScoredLog(
+        names=("a", "b"),
+        logger=np.repeat([0, 1], contexts * passes // 2),
+        context=context,
+        delta=of_context[context],
+        log_propensity=np.full(len(context), -1.0),
+        log_target=np.full(len(context), -1.0),
+        max_loss=1.0,
+        log_average=None,
+        is_greedy=np.ones(len(context), dtype=bool),
+        log_greedy=np.zeros(len(context)),
+    )
+    estimators = Estimators(log.counts, balanced=False, dr=False)
+    expected = of_context.std(ddof=1) / math.sqrt(contexts)
+
+    def error(which: ScoredLog) -> float:
+        strata = context_sums(which, 9.0, None)
+        return resample(strata, estimators, 4000, 0.95, np.random.default_rng(4))["naive"].standard_error
+
+    assert error(log) == pytest.approx(expected, rel=0.05)
+    assert error(one_row_a_context(log)) == pytest.approx(expected / math.sqrt(passes), rel=0.05)
+
+
+def test_every_resample_keeps_the_contexts_of_each_stratum() -> None:
+    scored = make_world("good").draw(40, (1, 1), np.random.default_rng(5))
+    lone = one_row_a_context(scored.log)
+    strata = context_sums(lone, 9.0, None)
+    assert [(s.logger, len(s.sums)) for s in strata] == [(0, 40), (1, 40)]
+    rows = bootstrap_sums(strata, 2, 50, np.random.default_rng(6))[..., Column.ROWS]
+    assert (rows == 40).all()
+    shared = context_sums(scored.log, 9.0, None)
+    assert [(s.logger, s.sums.shape[:2]) for s in shared] == [(None, (40, 2))]
+    np.testing.assert_allclose(total_sums(shared, 2), total_sums(strata, 2))
+
+
+def test_same_seed_same_interval_whatever_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = make_world("good").draw(100, (2, 2), np.random.default_rng(7))
+    strata = context_sums(scored.log, 9.0, None)
+    whole = bootstrap_sums(strata, 2, 30, np.random.default_rng(8))
+    monkeypatch.setattr("multilogger.components.evaluation.bootstrap.BLOCK_DRAWS", 700)
+    np.testing.assert_allclose(bootstrap_sums(strata, 2, 30, np.random.default_rng(8)), whole)
+
+
+def test_acceleration_of_a_mean_is_a_sixth_of_its_skewness() -> None:
+    world = make_world("poor")
+    alone = replace(world, loggers=world.loggers[:1]).draw(300, (1,), np.random.default_rng(9)).log
+    log = replace(alone, log_average=None)
+    u = log.weights * log.delta
+    off = u - u.mean()
+    found = accelerations(context_sums(log, 9.0, None), Estimators(log.counts, balanced=False, dr=False))
+    assert found["naive"] == pytest.approx(float(np.sum(off**3) / (6.0 * np.sum(off**2) ** 1.5)), rel=1e-6)
+
+
+def test_bca_by_hand() -> None:
+    values = np.arange(1.0, 1001.0)
+    plain = bca_interval(500.5, values, acceleration=0.0, level=0.9)
+    assert (plain.low, plain.high) == pytest.approx(tuple(np.quantile(values, [0.05, 0.95])))
+    z0, z, a = float(ndtri(0.6)), float(ndtri(0.95)), 0.05
+    found = bca_interval(600.5, values, acceleration=a, level=0.9)
+    low, high = (0.5 * (1 + math.erf((z0 + (z0 + s) / (1 - a * (z0 + s))) / math.sqrt(2))) for s in (-z, z))
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(values, [low, high])))
+
+
+def test_intervals_of_a_log_without_any_weight_are_not_numbers() -> None:
+    log = make_world("good").draw(50, (1, 1), np.random.default_rng(10)).log
+    log = replace(log, log_target=np.full(log.rows, -np.inf), log_average=None)
+    found = resample(
+        context_sums(log, 9.0, None),
+        Estimators(log.counts, balanced=False, dr=False),
+        100,
+        0.95,
+        np.random.default_rng(11),
+    )
+    assert math.isnan(found["naive-sn"].bca.low)
+    assert (found["naive"].bca.low, found["naive"].bca.high) == (0.0, 0.0)

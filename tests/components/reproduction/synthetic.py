@@ -1,0 +1,84 @@
+"""Made-up cells: EXP is a mean, plus a shift that all methods of a seed share, plus a small own one."""
+
+from collections.abc import Sequence
+
+from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
+
+MEANS = {"logger-1": 6.9, "logger-2": 4.3, "wcrm": 3.6, "naive": 3.7, "weighted": 3.5, "crf": 4.1}
+SHIFTS = (0.04, -0.05, 0.01, 0.03, -0.02)
+WOBBLE = (0.002, -0.001, 0.003, -0.003, -0.001)
+
+
+def cells(
+    method: str,
+    exp: float,
+    *,
+    dataset: str = "yeast",
+    preset: str = "tuned",
+    seeds: int = 5,
+    wobble: float = 1.0,
+    replay_count: int | None = None,
+    tau: float | None = None,
+    loggers: int | None = None,
+    choice: str = "",
+) -> list[CellResult]:
+    """One cell a seed; `wobble` times an unshared part that keeps differences from being constant."""
+    turn = sum(map(ord, f"{method}{replay_count}{tau}{choice}"))
+    return [
+        CellResult(
+            dataset,
+            method,
+            preset,
+            seed,
+            exp=(value := exp + SHIFTS[seed] + wobble * WOBBLE[(seed + turn) % 5]),
+            greedy=0.9 * value,
+            page=f"#/experiments/7/runs/{method}-{seed}",
+            replay_count=replay_count,
+            tau=tau,
+            loggers=loggers,
+            choice=choice,
+        )
+        for seed in range(seeds)
+    ]
+
+
+def table2(naive_reg: float, weighted_reg: float, seeds: int = 5, wobble: float = 1.0) -> Reproduction:
+    """Yeast with these two methods against fixed others."""
+    means = MEANS | {"naive-reg": naive_reg, "weighted-reg": weighted_reg}
+    found = [c for method, exp in means.items() for c in cells(method, exp, seeds=seeds, wobble=wobble)]
+    return Reproduction(table2=tuple(found))
+
+
+def replay_sweep(naive_slope: float, weighted_slope: float) -> tuple[CellResult, ...]:
+    """Figure 1 with 1/EXP linear in log2 of the count, up to the shifts of seeds."""
+    found = []
+    for power in range(5):
+        for method, slope in (("naive-reg", naive_slope), ("weighted-reg", weighted_slope)):
+            exp = 1 / (0.27 + slope * power)
+            found += cells(method, exp, replay_count=2**power)
+    for method in ("logger-1", "logger-2", "crf"):
+        found += cells(method, MEANS[method])
+    return tuple(found)
+
+
+def temperature_sweep(reg: str, direct: str, exps: Sequence[float]) -> tuple[CellResult, ...]:
+    """Figure 2 or 3 with these EXP at tau 0.5, 1, ..."""
+    found = [c for i, exp in enumerate(exps) for c in cells(reg, exp, tau=0.5 * (i + 1))]
+    return (*found, *cells(direct, MEANS[direct]), *cells("wcrm", MEANS["wcrm"]))
+
+
+def everything() -> Reproduction:
+    """All parts, small."""
+    return Reproduction(
+        table1=(DatasetSize("yeast", 103, 14, 1500, 917), DatasetSize("tmc500", 500, 22, 21519, 7077)),
+        table2=table2(3.4, 3.3).table2 + tuple(cells("naive-reg", 1.9, dataset="tmc500")),
+        figure1=replay_sweep(-0.005, 0.005),
+        figure2=temperature_sweep("naive-reg", "naive", (3.5, 3.4, 3.6)),
+        figure3=temperature_sweep("weighted-reg", "weighted", (3.3, 3.4, 3.4)),
+        choices=tuple(
+            c
+            for choice, exp in (("default", 3.3), ("loss_shift=none", 5.5), ("odd<b>=7", 3.3))
+            for c in cells("weighted-reg", exp, choice=choice)
+        ),
+        loggers=tuple(c for count in (2, 4) for c in cells("weighted", 3.3, loggers=count)),
+    )

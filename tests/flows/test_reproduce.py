@@ -1,0 +1,112 @@
+"""A reproduction end to end: cells in worker processes, holes, caches, kills."""
+
+import csv
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from multilogger.flows.reproduce import Reproduced, reproduce
+from multilogger.tasks.engine.store import Store
+
+QUICK = {"learn.epochs": 2, "learn.checkpoint_every": 1}
+
+
+def small(out: Path, methods: list[str], seeds: int = 1) -> Reproduced:
+    return reproduce("table2", ["digits"], methods, seeds, out=str(out), settings=QUICK)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_failed_cell_does_not_sink_the_rest_and_finished_ones_are_not_run_again(
+    store_root: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    first = small(out, ["logger-1", "logger-3"])
+    assert [cell.method for cell in first.failures] == ["logger-3"]
+    assert "there is no reference 'logger-3'" in first.failures[0].error
+    rows = rows_of(out / "table2.csv")
+    assert [(row["method"], row["seeds"]) for row in rows] == [("logger-1", "1"), ("logger-3", "0")]
+    assert "there is no reference" in (out / "failed.csv").read_text()
+
+    table = (out / "table2.csv").read_bytes()
+    evaluations = sorted((store_root / "artifacts" / "evaluate").iterdir())
+    times = [folder.stat().st_mtime_ns for folder in evaluations]
+    again = small(out, ["logger-1", "logger-3"])
+    assert (out / "table2.csv").read_bytes() == table
+    assert sorted((store_root / "artifacts" / "evaluate").iterdir()) == evaluations
+    assert [folder.stat().st_mtime_ns for folder in evaluations] == times
+    assert [cell.method for cell in again.failures] == ["logger-3"]
+
+
+def test_everything_is_in_mlflow_and_every_number_leads_to_its_run(store_root: Path, tmp_path: Path) -> None:
+    done = small(tmp_path / "out", ["naive", "crf"])
+    client = MlflowClient(Store(store_root).tracking_uri)
+    parent = client.get_run(done.run_id)
+    assert parent.info.run_name == "table2 · digits · 1 seed"
+    assert parent.data.metrics == {"cells": 2.0, "failed_cells": 0.0}
+    names = {file.path for file in client.list_artifacts(done.run_id)}
+    assert {"table1.csv", "table2.csv", "report.html", "table2-digits.png", "table2-digits.svg"} <= names
+    for cell in done.reproduction.table2:
+        run = client.get_run(cell.page.rsplit("/", 1)[1])
+        assert run.info.run_name == f"digits · {cell.method} · seed 0"
+        assert run.data.metrics["exp"] == cell.exp
+        assert cell.page in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_killed_anywhere_it_goes_on_to_the_same_bytes(store_root: Path, tmp_path: Path, command: str) -> None:
+    arguments = ["reproduce", "table2", "--dataset", "digits", "--seeds", "2"]
+    arguments += [part for method in ("naive", "weighted", "logger-2") for part in ("--method", method)]
+    arguments += ["--set", "learn.epochs=4"]
+    undisturbed = tmp_path / "undisturbed"
+    environment = os.environ | {"MULTILOGGER_HOME": str(tmp_path / "other")}
+    subprocess.run(
+        [command, *arguments, "--out", str(undisturbed)], env=environment, check=True, capture_output=True
+    )
+
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [command, *arguments, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _wait_until(lambda: any((store_root / "artifacts" / "evaluate").glob("[0-9a-f]*")))
+    workers = _children(process.pid)
+    os.kill(workers[0], signal.SIGKILL)  # a worker dies: its cell is lost, and tried again in a new pool
+    time.sleep(3)
+    workers = _children(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    _wait_until(lambda: not any(_is_alive(worker) for worker in workers))
+
+    subprocess.run([command, *arguments, "--out", str(out)], check=True, capture_output=True)
+    assert (out / "table2.csv").read_bytes() == (undisturbed / "table2.csv").read_bytes()
+
+
+def _children(pid: int) -> list[int]:
+    """Worker processes: the children that multiprocessing spawned, without its resource tracker."""
+    shown = subprocess.run(
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    lines = [line.split(None, 1) for line in shown.stdout.splitlines()]
+    return [int(number) for number, arguments in lines if "multiprocessing.spawn" in arguments]
+
+
+def _is_alive(pid: int) -> bool:
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return bool(shown.stdout.strip()) and not shown.stdout.startswith("Z")
+
+
+def _wait_until(true: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.1)
