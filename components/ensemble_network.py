@@ -2,15 +2,25 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from scipy.special import logit
 from torch import Tensor, nn
 
 from multilogger.components.networks import PolicyNetwork
+from multilogger.components.policies import Matrix
 
 # Choice: no label is ever surer than 1 - 1e-6, so that even a greedy policy has finite weights, divergences
 # and certificates; it costs a millionth of a label.
 LARGEST_LOGIT = 14.0
 GREEDY = 1e4  # a sharpness that leaves to chance only labels whose logit is within 1e-3 of 0
+LEAST_CHANCE = 1e-7
+
+
+def sharpened(p: Matrix, sharpness: float) -> Matrix:
+    """The logits (n, q) that an ensemble of mean probabilities p has, for probabilities from elsewhere."""
+    logits = sharpness * logit(np.clip(p, LEAST_CHANCE, 1.0 - LEAST_CHANCE))
+    return np.asarray(np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT), dtype=np.float64)
 
 
 class EnsembleNetwork(PolicyNetwork):
@@ -33,7 +43,7 @@ class EnsembleNetwork(PolicyNetwork):
     def forward(self, x: Tensor) -> Tensor:
         p = self.probabilities(x)
         # A float32 probability may round to exactly 0 or 1.
-        logits = torch.logit(p, eps=1e-7)
+        logits = torch.logit(p, eps=LEAST_CHANCE)
         scaled: Tensor = (self.sharpness * logits).clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
         return scaled
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_robust
-from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork
+from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork, sharpened
 from multilogger.components.estimators import balanced_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule
 from multilogger.components.learners.additive_model import (
@@ -68,32 +68,33 @@ class AdditiveLearner:
     def record(self, epoch: int) -> EpochRecord:
         """The usual record; the score is the out-of-fold squared error of all rows, which needs no guard.
 
-        `train_risk` is the model's own estimate, `validation_risk` its doubly robust correction.
+        `train_risk` is the model's own estimate, `validation_risk` its doubly robust correction, both of each
+        member on the contexts that it has not seen: what the policy is worth on new ones, or a little more.
         """
+        p = self.model.out_of_fold()
         if self.soft:
-            self._soften()
-        logits, p = network_logits(self.network, self.x), self.model.out_of_fold()
-        counts = self.measure.train.counts
+            self._soften(p)
+        blind = sharpened(p, float(self.ensemble.sharpness))
+        logits, counts = network_logits(self.network, self.x), self.measure.train.counts
         rule = WeightRule(self.settings.clip)
-        modelled = additive_predictions(self.measure.validation, p, logits)
-        risk = balanced_doubly_robust(self.measure.validation.under(logits), modelled, rule)
+        modelled = additive_predictions(self.measure.validation, p, blind)
+        risk = balanced_doubly_robust(self.measure.validation.under(blind), modelled, rule)
         return dataclasses.replace(
             self.measure.record(epoch, self.measure.look(logits), counts / counts.sum()),
-            train_risk=float(additive_predictions(self.measure.train, p, logits).q_target.mean()),
+            train_risk=float(additive_predictions(self.measure.train, p, blind).q_target.mean()),
             validation_risk=risk.value,
             validation_score=squared_error(p, self.measure.train, self.measure.validation),
             eligible=True,
         )
 
-    def _soften(self) -> None:
+    def _soften(self, p: Matrix) -> None:
         """The sharpness of the least risk plus `pessimism` standard errors by importance sampling.
 
         The sharper a policy, the fewer rows speak of it, and the larger the error.
         """
         scores = {}
         for sharpness in SHARPNESSES:
-            self.ensemble.sharpen(sharpness)
-            batch = self.measure.validation.under(network_logits(self.network, self.x))
+            batch = self.measure.validation.under(sharpened(p, sharpness))
             scores[sharpness] = self.measure.score(balanced_risk(batch, SELF_NORMALISED))
         self.ensemble.sharpen(min(scores, key=scores.__getitem__))
 

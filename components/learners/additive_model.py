@@ -6,6 +6,7 @@ with p_l(x) the chance that label l is right. Not in the paper.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -118,21 +119,11 @@ class AdditiveModel:
 
     def out_of_fold(self) -> Matrix:
         """p(x) of every context by the member that has not seen it: (m, q)."""
-        table = np.empty((len(self.x), self.signs.shape[2]))
-        for k in range(len(self.members)):
-            left_out = self.fold == k
-            if left_out.any():
-                table[left_out.numpy()] = self._chances(k, self.x[left_out]).double().numpy()
-        return table
+        return blind_probabilities(self.members, self.x, self.fold)
 
     def member(self, k: int) -> Tensor:
         """p_k(x) of every context, seen or not: (m, q)."""
-        return self._chances(k, self.x)
-
-    def _chances(self, k: int, x: Tensor) -> Tensor:
-        member = self.members[k].eval()
-        with torch.no_grad():
-            return torch.cat([torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
+        return _probabilities(self.members[k], self.x)
 
     def state(self) -> State:
         state = State({"noise": self.noise.clone()}, {"epoch": self.epoch})
@@ -146,6 +137,21 @@ class AdditiveModel:
         for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
             member.load_state_dict(state.below(f"member-{k}").tensors)
             restore_optimiser(optimiser, state.below(f"optimiser-{k}"))
+
+
+def blind_probabilities(members: Sequence[PolicyNetwork], x: Tensor, fold: Tensor) -> Matrix:
+    """p_k(x) of every context by the member k of its fold, which has not seen it: (m, q)."""
+    tables = [_probabilities(member, x[fold == k]) for k, member in enumerate(members)]
+    joined = torch.empty(len(x), tables[0].shape[1])
+    for k, table in enumerate(tables):
+        joined[fold == k] = table
+    return joined.double().numpy()
+
+
+def _probabilities(member: PolicyNetwork, x: Tensor) -> Tensor:
+    member.eval()
+    with torch.no_grad():
+        return torch.cat([torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
 
 
 def _decay(epoch: int, epochs: int) -> float:

@@ -18,13 +18,14 @@ from multilogger.components.doubly_robust import (
     balanced_rows,
     influence_values,
 )
-from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork
+from multilogger.components.ensemble_network import GREEDY, LARGEST_LOGIT, EnsembleNetwork, sharpened
 from multilogger.components.importance import WeightRule, importance_weights
 from multilogger.components.lambda_star import LoggerStats, lambda_star, plain_divergence, update_stats
 from multilogger.components.learners.additive import squared_error
 from multilogger.components.learners.additive_model import (
     AdditiveModel,
     additive_loss,
+    blind_probabilities,
     expected_additive_loss,
 )
 from multilogger.components.learners.epoch_record import EpochRecord, Measure
@@ -47,6 +48,8 @@ DRAWS = 4  # actions a context, for the expectation of a free-form model on whol
 class DoublyRobustLearner:
     """First the model's epochs, then the policy's, which start from the additive policy, softened.
 
+    Each member of the ensemble is a policy blind to one fold, and is judged on that fold: rows of the
+    validation split may share their contexts with training rows, and would praise what is known by heart.
     The policy's first epoch is that start itself, untouched. Another policy than the greedy additive one is
     only chosen if the validation rows find it better by `pessimism` standard errors of the difference.
     """
@@ -67,9 +70,8 @@ class DoublyRobustLearner:
             if settings.regression is Regression.FREE
             else None
         )
-        self.ensemble = EnsembleNetwork(
-            [_blank(log, settings) for _ in self.additive.members], settings.sharpness
-        )
+        self.members = [_blank(log, settings) for _ in self.additive.members]
+        self.ensemble = EnsembleNetwork(self.members, settings.sharpness)
         self.network: PolicyNetwork = self.ensemble
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=settings.policy_rate, weight_decay=settings.weight_decay
@@ -114,8 +116,7 @@ class DoublyRobustLearner:
         greedy = EnsembleNetwork(self.additive.members, GREEDY)
         self.network.load_state_dict(module_state(greedy).tensors)
         self._freeze_model()
-        logits = network_logits(self.network, self.x)
-        self.start_influence = self._influence(self.measure.validation, logits)
+        self.start_influence = self._influence(self.measure.validation, self._blind_logits(GREEDY))
 
     def _freeze_model(self) -> None:
         """What the policy's epochs need of the model, which does not change any more."""
@@ -124,25 +125,33 @@ class DoublyRobustLearner:
         self.rows.set_model(self.p, part.delta - self._logged(part))
 
     def _descend(self) -> None:
-        """The policy once through the contexts of the training rows."""
-        self.ensemble.sharpen(self.settings.sharpness)
+        """Every member, a policy of its own, once through the contexts that it may see."""
         if self.settings.dr_weighted:
             self.shares = self._weighted_shares()
         factors = torch.from_numpy(
             (self.rows.count * self.shares / self.measure.train.counts).astype(np.float32)
         )
-        order = torch.randperm(len(self.rows.groups.context), generator=self.generator)
-        for groups in torch.split(order, self.settings.context_batch):
-            if len(groups) < 2 and self.settings.batch_norm:  # no statistics of a single context
-                continue
-            context = self.rows.groups.context[groups]
-            self.network.train()
-            logits = self.network(self.x[context])
-            effects = self._effects(context, logits)
-            risk = self.rows.risk(groups, logits, effects, factors, self.settings.clip)
-            self.optimiser.zero_grad()
-            risk.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
+        for k, member in enumerate(self.members):
+            seen = torch.flatten(torch.nonzero(self.additive.fold[self.rows.groups.context] != k))
+            order = seen[torch.randperm(len(seen), generator=self.generator)]
+            member.train()
+            for groups in torch.split(order, self.settings.context_batch):
+                if len(groups) > 1 or not self.settings.batch_norm:  # no statistics of a single context
+                    self._step(member, groups, factors)
+
+    def _step(self, member: PolicyNetwork, groups: Tensor, factors: Tensor) -> None:
+        context = self.rows.groups.context[groups]
+        logits = (self.settings.sharpness * member(self.x[context])).clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
+        effects = self._effects(context, logits)
+        risk = self.rows.risk(groups, logits, effects, factors, self.settings.clip)
+        # The other members have no gradient, and the optimiser leaves them alone.
+        self.optimiser.zero_grad()
+        risk.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+
+    def _blind_logits(self, sharpness: float) -> Matrix:
+        """Logits of every context by the policy that has not seen it: (m, q)."""
+        return sharpened(blind_probabilities(self.members, self.x, self.additive.fold), sharpness)
 
     def _effects(self, context: Tensor, logits: Tensor) -> Tensor | None:
         """What each label adds to a free-form correction at one drawn action, an unbiased gradient of E T."""
@@ -153,7 +162,7 @@ class DoublyRobustLearner:
     def _weighted_shares(self) -> Vector:
         """n_j lambda*_j of the weighted residuals, which are what is left to estimate: (J,)."""
         part = self.measure.train
-        batch = part.under(network_logits(self.network, self.x))
+        batch = part.under(self._blind_logits(self.settings.sharpness))
         weights = importance_weights(batch.log_target, batch.log_propensity, self.settings.clip)
         stats = update_stats(
             (LoggerStats(),) * batch.loggers, part.logger, weights, self.rows.residual.double().numpy()
@@ -194,25 +203,25 @@ class DoublyRobustLearner:
             score = squared_error(self.additive.out_of_fold(), train, validation)
         else:
             score = self._sharpen()
-        logits = network_logits(self.network, self.x)
+        blind = self._blind_logits(float(self.ensemble.sharpness))
+        look = self.measure.look(network_logits(self.network, self.x))
         return dataclasses.replace(
-            self.measure.record(epoch, self.measure.look(logits), self.shares),
-            train_risk=float(self._influence(train, logits).mean()),
-            validation_risk=float(self._influence(validation, logits).mean()),
+            self.measure.record(epoch, look, self.shares),
+            train_risk=float(self._influence(train, blind).mean()),
+            validation_risk=float(self._influence(validation, blind).mean()),
             validation_score=score,
             eligible=not fitting,
         )
 
     def _sharpen(self) -> float:
-        """Take the sharpness of the best score, and give that score; training goes on with the usual one.
+        """Take the sharpness of the best score, and give that score; training keeps to the usual one.
 
         Descent leaves labels near 1/2 soft, which a sharper policy of the same network decides.
         """
         scores = {}
         for sharpness in (self.settings.sharpness, *SHARPER):
-            self.ensemble.sharpen(sharpness)
-            logits = network_logits(self.network, self.x)
-            scores[sharpness] = self._score(self._influence(self.measure.validation, logits))
+            influence = self._influence(self.measure.validation, self._blind_logits(sharpness))
+            scores[sharpness] = self._score(influence)
         best = min(scores, key=scores.__getitem__)
         self.ensemble.sharpen(best)
         return scores[best]

@@ -148,16 +148,16 @@ ADDITIVE = replace(
     patience=50,  # the rate falls to 0 over the epochs, so all of them are run
 )
 ADDITIVE_DATASETS: dict[str, LearnerSettings] = {
-    "tmc500": replace(ADDITIVE, input_dropout=0.3, context_batch=256, epochs=20),
-    "tmc": replace(ADDITIVE, input_dropout=0.3, context_batch=256, epochs=20),
+    "tmc500": replace(ADDITIVE, risk_rate=2e-3, input_dropout=0.3, context_batch=256, epochs=20),
+    "tmc": replace(ADDITIVE, risk_rate=2e-3, input_dropout=0.3, context_batch=256, epochs=20),
 }
 ADDITIVE_METHODS = ("additive", "additive-soft")
 
 
 def _doubly_robust(dataset: str) -> LearnerSettings:
-    """The additive model of the dataset, then a policy that starts sharp, near the greedy one."""
+    """The additive model of the dataset, then a policy that starts from it."""
     model = ADDITIVE_DATASETS.get(dataset, ADDITIVE)
-    return replace(model, model_epochs=model.epochs, epochs=20, patience=10)
+    return replace(model, model_epochs=model.epochs, epochs=30, patience=10, policy_rate=1e-3)
 
 
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:

@@ -99,7 +99,7 @@ class LearnerSettings:
     context_batch: int = 128
     input_dropout: float = 0.0
     working_noise: float = 0.02
-    sharpness: float = 8.0
+    sharpness: float = 3.0
     # dr: its loss model, the epochs of that and the nodes of a free-form correction; whether rows are weighed
     # by h/h_j and lambda*, or balanced; the rate of the policy, which starts from the additive one
     regression: Regression = Regression.ADDITIVE

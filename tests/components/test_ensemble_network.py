@@ -1,9 +1,10 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from multilogger.components.ensemble_network import GREEDY, LARGEST_LOGIT, EnsembleNetwork
+from multilogger.components.ensemble_network import GREEDY, LARGEST_LOGIT, EnsembleNetwork, sharpened
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 
@@ -42,6 +43,14 @@ def test_probabilities_that_round_to_one_keep_finite_logits() -> None:
     with torch.no_grad():
         list(ensemble.parameters())[-1].fill_(1e4)
     assert torch.isfinite(ensemble(X)).all()
+
+
+def test_probabilities_from_elsewhere_are_sharpened_alike() -> None:
+    ensemble = EnsembleNetwork(make_members(), 3.0)
+    with torch.no_grad():
+        p, logits = ensemble.probabilities(X).double().numpy(), ensemble(X).double().numpy()
+    np.testing.assert_allclose(sharpened(p, 3.0), logits, atol=1e-4)
+    assert abs(sharpened(np.array([[0.0, 1.0]]), GREEDY)).max() == LARGEST_LOGIT
 
 
 def test_sharpness_is_part_of_the_state() -> None:

@@ -88,10 +88,14 @@ def test_doubly_robust_policies_beat_the_additive_one_on_test(pairwise: Training
         logits = learn(method, pairwise, settings, 0).policy.logits(test.x)
         return float(CROWDING.expected(logits, test.y).mean())
 
-    additive = risk("additive", SETTINGS)
+    larger = replace(
+        SETTINGS, hidden=(64,), risk_rate=3e-3, policy_rate=3e-3, model_epochs=15, epochs=20, patience=20,
+        context_batch=128,
+    )  # fmt: skip
+    additive = risk("additive", replace(larger, epochs=15))
     best_logger = CROWDING.expected(linear_logits(np.asarray(test.x), test.y, 2.0), test.y).mean()
     for regression in Regression:
-        doubly_robust = risk("dr", replace(SETTINGS, regression=regression))
+        doubly_robust = risk("dr", replace(larger, regression=regression))
         assert doubly_robust < additive - 0.05
         assert doubly_robust < best_logger - 0.05
 
