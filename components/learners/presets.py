@@ -73,8 +73,9 @@ TUNED = LearnerSettings(
 
 # Twenty-two labels: a uniform policy has weights of 1e-6 on the better logger's rows. Weights that are
 # divided by their mean still carry a signal there, and large batches keep that mean steady.
-# Choice: tried by hand on one or two validation seeds, not searched. Batches of 1000 score 1.54 and 1.85 where
-# these score 1.88 and 1.75, and leave the logs after six epochs. Neither reaches the better logger's 1.51.
+# Choice: tried by hand on one or two validation seeds, not searched. Batches of 1000 score 1.54 and 1.85
+# where these score 1.88 and 1.75, and leave the logs after six epochs. Neither reaches the better logger's
+# 1.51.
 TUNED_TMC = replace(
     TUNED,
     weights=Weights.SELF_NORMALISED,
