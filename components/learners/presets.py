@@ -73,14 +73,8 @@ TUNED = LearnerSettings(
 
 # Twenty-two labels: a uniform policy has weights of 1e-6 on the better logger's rows. Weights that are
 # divided by their mean still carry a signal there, and large batches keep that mean steady.
-<<<<<<< HEAD
-# Choice: tried by hand on one or two validation seeds, not searched. Batches of 1000 score 1.54 and 1.85
-# where these score 1.88 and 1.75, and leave the logs after six epochs. Neither reaches the better logger's
-# 1.51.
-=======
 # Choice: tried by hand on validation seeds 100 and 101, not searched. weighted scores 1.88 and 1.75; batches
 # of 1000 score 1.54 and 1.85 but leave the logs after six epochs. The better logger has 1.51 there.
->>>>>>> tuning
 TUNED_TMC = replace(
     TUNED,
     weights=Weights.SELF_NORMALISED,
