@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import mlflow
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
@@ -96,6 +97,7 @@ def _decide(
 
 def _register(tracker: Tracker, dataset: str, best: RecordedCell, model: str) -> None:
     client, name = tracker.client, registered_name(dataset)
+    mlflow.set_tracking_uri(Store.current().tracking_uri)  # `models:/` is looked up there, not by the client
     try:
         client.create_registered_model(name, description=f"Policies learned from the logs of {dataset}")
     except MlflowException:

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from typing import cast
 
 from prefect import serve
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
@@ -38,7 +39,7 @@ def main() -> None:
 
 def to_deployment(schedule: Schedule) -> RunnerDeployment:
     """The deployment; a run that is due while another is in progress waits for it."""
-    return reproduce.to_deployment(
+    made = reproduce.to_deployment(
         schedule.name,
         schedule=Cron(schedule.cron, timezone=schedule.timezone),
         parameters=schedule.parameters,
@@ -48,6 +49,7 @@ def to_deployment(schedule: Schedule) -> RunnerDeployment:
         tags=["multilogger"],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
+    return cast(RunnerDeployment, made)  # a coroutine only inside an event loop
 
 
 def describe(schedule: Schedule) -> None:

@@ -7,9 +7,12 @@ from prefect.artifacts import create_markdown_artifact
 
 from multilogger.flows.cells import Cell
 from multilogger.flows.flow_run import Finished
-from multilogger.flows.run_cell import run_cell
+from multilogger.flows.run_cell import crown, run_cell
 from multilogger.flows.summary import estimate_rows, loss_rows
 from multilogger.flows.tables import to_markdown
+from multilogger.tasks.engine.progress import tick_off
+from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.tracking import Tracker
 
 
 @flow(name="learn", flow_run_name="learn {dataset} {method} seed {seed}")
@@ -30,6 +33,7 @@ def learn(
         dataset=dataset, method=method, seed=seed, preset=preset, mirror=mirror, settings=settings or {}
     )
     done = run_cell(cell, frozenset(refresh or ()))
+    tick_off(crown(Tracker(Store.current()), dataset))
     text = [
         f"# {dataset}, {method}, seed {seed}",
         to_markdown(loss_rows(done.outcomes)),

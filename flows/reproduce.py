@@ -15,11 +15,12 @@ from multilogger.flows.cells import Cell
 from multilogger.flows.experiments import Scope, plan_of
 from multilogger.flows.flow_run import tidy, tracked_run
 from multilogger.flows.reproduction_tables import reproduction_tables
+from multilogger.flows.run_cell import crown
 from multilogger.flows.run_cells import run_cells
 from multilogger.flows.tables import to_markdown
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.lookup import Lookup
-from multilogger.tasks.engine.progress import open_bar
+from multilogger.tasks.engine.progress import open_bar, tick_off
 from multilogger.tasks.engine.store import Store
 
 EXPERIMENT = "reproductions"
@@ -116,7 +117,8 @@ def _reproduce(title: str, plan: dict[str, list[Cell]], scope: Scope, out: Path,
     datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
     name = f"{title} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
     with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
-        results = iter(run_cells(cells, workers))
+        done = run_cells(cells, workers)
+        results = iter(done.results)
         parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
         reproduction = Reproduction(table1=_sizes(cells), **parts)
         with open_bar("writing the report", None):
@@ -126,6 +128,8 @@ def _reproduce(title: str, plan: dict[str, list[Cell]], scope: Scope, out: Path,
             run.tracker.log_files(run.run_id, files)
         failed = sum(bool(cell.error) for cell in reproduction.cells)
         run.log_metrics({"cells": len(cells), "failed_cells": failed})
+    for dataset in done.datasets:
+        tick_off(crown(run.tracker, dataset))
     _show_on_run_page(name, reproduction)
     return Reproduced(reproduction, folder, run.run_id)
 

@@ -1,10 +1,13 @@
 """Running one cell: every stage of its pipeline, under an MLflow run of its own."""
 
 from multilogger.flows.cells import Cell
+from multilogger.flows.champion import promote
 from multilogger.flows.flow_run import Finished, flow_run
 from multilogger.flows.pipeline import learn_steps
+from multilogger.flows.record_cell import cell_note, record_cell
+from multilogger.flows.recorded_cells import recorded_cells
 from multilogger.flows.settings import flat
-from multilogger.tasks.cell_metrics import cell_metrics
+from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.evaluate import load_evaluation
 
 
@@ -15,6 +18,12 @@ def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = F
         cell.method, cell.dataset, cell.seed, flat(chosen), refresh=refresh, place=cell.place, tidied=tidied
     ) as run:
         outcomes = {stage: run.runner.realise(step) for stage, step in learn_steps(chosen).items()}
-        result = load_evaluation(outcomes["evaluate"].artifact)
-        run.log_metrics(cell_metrics(result))
+        record_cell(run.tracker, run.run_id, outcomes)
+    result = load_evaluation(outcomes["evaluate"].artifact)
+    run.tracker.describe(run.run_id, cell_note(cell.dataset, cell.preset, cell.seed, result))
     return Finished(outcomes, run.run_id)
+
+
+def crown(tracker: Tracker, dataset: str) -> str:
+    """Make the best policy of a dataset its champion if it beats the present one; says who it is."""
+    return promote(tracker, dataset, recorded_cells(tracker, dataset)).message

@@ -42,8 +42,16 @@ def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect s
     return CellOutcome(done.outcomes["evaluate"].artifact, done.run_id)
 
 
-def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
-    """The result of every cell, in their order; what is cached is not run, and equal cells run once."""
+@dataclass(frozen=True)
+class CellsRun:
+    """The result of every cell, in their order, and the datasets for which something had to be computed."""
+
+    results: list[CellResult]
+    datasets: list[str]
+
+
+def run_cells(cells: Sequence[Cell], workers: int) -> CellsRun:
+    """Run what is not finished; equal cells run once."""
     store = Store.current()
     steps = [cell.steps() for cell in cells]
     wanted = {step["evaluate"]: cell for cell, step in zip(cells, steps, strict=True)}
@@ -60,7 +68,8 @@ def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
     known |= _run_missing(_leaders_first(rest), workers)
     pages = Pages(store)
-    return [pages.result(cell, known[step["evaluate"]]) for cell, step in zip(cells, steps, strict=True)]
+    results = [pages.result(cell, known[step["evaluate"]]) for cell, step in zip(cells, steps, strict=True)]
+    return CellsRun(results, list(dict.fromkeys(cell.dataset for cell in missing.values())))
 
 
 class Pages:

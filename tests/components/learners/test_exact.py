@@ -87,8 +87,14 @@ def test_slack_lagrangian_is_the_risk_of_the_direct_twin(
     rule = Weights.RAW if weights is Weights.RAW else Weights.CLIP
 
     def part(rows: torch.Tensor, share: float, losses: torch.Tensor) -> torch.Tensor:
-        taken = [column[rows][None] for column in (log_target, direct.log_denominator, losses)]
-        return minibatch_risk(*taken, torch.tensor([share], dtype=torch.float32), rule, settings.clip)
+        return minibatch_risk(
+            log_target[rows][None],
+            direct.log_denominator[rows][None],
+            losses[rows][None],
+            torch.tensor([share], dtype=torch.float32),
+            rule,
+            settings.clip,
+        )
 
     expected = sum(part(rows, share, direct.losses) for rows, share in pairs)
     assert isinstance(expected, torch.Tensor)
