@@ -74,7 +74,7 @@ def search(logs: dict[int, TrainingLog], start: LearnerSettings, names: list[str
         for value in VALUES[name]:
             if value == getattr(best.settings, name):
                 continue
-            candidate = judge(logs, replace(best.settings, **{name: value}), {name: value})
+            candidate = judge(logs, replace(best.settings, **{name: value}), {name: value})  # type: ignore[arg-type]
             tell(candidate)
             best = min(best, candidate, key=lambda one: one.score)
     print("best:", best.score, json.dumps(asdict(best.settings)))  # noqa: T201

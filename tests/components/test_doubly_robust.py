@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from multilogger.components.doubly_robust import (
     ModelledLoss,
@@ -39,6 +40,7 @@ LOSS = MEAN_LOSS[CONTEXT, ACTION] + NOISE
 RISK = float(P_X @ (TARGET * MEAN_LOSS).sum(axis=1))
 LAMBDAS = np.array([0.1, 0.8])  # for counts (2, 1)
 
+Rows = NDArray[np.int64]
 Estimator = Callable[[LoggedBatch, ModelledLoss], Estimate]
 ESTIMATORS: dict[str, Estimator] = {
     "naive": naive_doubly_robust,
@@ -53,10 +55,10 @@ class WeighedLog:
 
     probability: float
     batch: LoggedBatch
-    outcome: Vector
+    outcome: Rows
 
 
-def batch_of(outcome: Vector, logger: Vector, believed: Vector) -> LoggedBatch:
+def batch_of(outcome: Rows, logger: Rows, believed: Vector) -> LoggedBatch:
     table = np.log(believed[:, CONTEXT[outcome], ACTION[outcome]].T)
     return LoggedBatch(
         logger=logger,
@@ -78,7 +80,7 @@ def every_log(counts: tuple[int, int], believed: Vector = LOGGERS) -> Iterator[W
         yield WeighedLog(probability, batch_of(outcome, logger, believed), outcome)
 
 
-def modelled(outcome: Vector, model: Vector) -> ModelledLoss:
+def modelled(outcome: Rows, model: Vector) -> ModelledLoss:
     context = CONTEXT[outcome]
     return ModelledLoss(model[context, ACTION[outcome]], (TARGET * model).sum(axis=1)[context])
 
@@ -121,7 +123,7 @@ def test_squared_standard_error_is_the_variance_on_average() -> None:
     assert squared_error == pytest.approx(mean_square, rel=1e-10)
 
 
-def draw(seed: int, counts: tuple[int, int] = (300, 150)) -> tuple[LoggedBatch, Vector]:
+def draw(seed: int, counts: tuple[int, int] = (300, 150)) -> tuple[LoggedBatch, Rows]:
     rng = np.random.default_rng(seed)
     logger = np.repeat([0, 1], counts)
     chance = 0.5 * P_X[CONTEXT] * LOGGERS[:, CONTEXT, ACTION]

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from multilogger.components.doubly_robust import balanced_doubly_robust
+from multilogger.components.labelled_data import Features, Labels
 from multilogger.components.learners.additive import additive_predictions
 from multilogger.components.learners.additive_model import AdditiveModel
 from multilogger.components.learners.free_form_model import CorrectionNetwork
@@ -29,10 +30,10 @@ SETTINGS = LearnerSettings(
 )  # fmt: skip
 
 
-def linear_logits(x: Matrix, truth: Matrix, alpha: float) -> Matrix:
+def linear_logits(x: Features, truth: Labels, alpha: float) -> Matrix:
     """A policy fitted to the truth by least squares, sharpened or flattened."""
-    wide = np.column_stack([x, np.ones(len(x))]).astype(np.float64)
-    return alpha * wide @ np.linalg.lstsq(wide, 2.0 * truth - 1.0, rcond=None)[0]
+    wide = np.column_stack([np.asarray(x), np.ones(x.shape[0])]).astype(np.float64)
+    return np.asarray(alpha * wide @ np.linalg.lstsq(wide, 2.0 * truth - 1.0, rcond=None)[0])
 
 
 @pytest.fixture(scope="module")
