@@ -35,7 +35,9 @@ def submit_stages() -> Artifact:
         if name != "reduce":  # digits are narrow
             inputs = {label: made.get(source.stage.name, made["download"]) for label, source in step.inputs}
             future = stage_task(name, store).submit(name, step.settings, inputs, surroundings)
-            made[name] = future.result()
+            result = future.result()
+            assert isinstance(result, Artifact)
+            made[name] = result
     return made["replay"]
 
 
