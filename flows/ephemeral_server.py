@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from importlib import import_module
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.child_process import lock_path, stop_orphans
@@ -13,6 +14,7 @@ from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
 
 POLL_SECONDS = 0.01
+MEANWHILE = ("mlflow", "torch")  # every flow needs them, and loading them takes as long as the server does
 
 
 @contextmanager
@@ -30,6 +32,8 @@ def ephemeral_server(store: Store) -> Iterator[str]:
     lock = lock_path(store, "ephemeral", number)
     with FileLock(lock):  # held from the first moment: the start takes seconds, and may be killed
         try:
+            for name in MEANWHILE:
+                import_module(name)
             starting.finish()
             yield server.api_url
         finally:
