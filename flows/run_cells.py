@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from prefect import flow, task
 from prefect.futures import PrefectFuture, as_completed
+from prefect.transactions import CommitMode, transaction
 
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.results import CellResult
@@ -38,7 +39,9 @@ class CellOutcome:
 @task(name="cell", task_run_name="{name}")
 def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect shows the name
     """One cell in a worker process."""
-    done = run_cell(cell, tidied=True)
+    # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
+    with transaction(commit_mode=CommitMode.EAGER):
+        done = run_cell(cell, tidied=True)
     return CellOutcome(done.outcomes["evaluate"].artifact, done.run_id)
 
 
