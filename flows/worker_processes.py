@@ -15,7 +15,7 @@ from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 LOOK_SECONDS = 1.0
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 4.0
 
 
 def process_pool(workers: int) -> TaskRunner[Any]:
