@@ -1,7 +1,7 @@
 # `make run` and `make test` do all of their own set-up.
 PYTHON ?= python3
 BIN := .venv/bin
-SMALL := logger-1 logger-2 naive weighted weighted-reg full-information
+SMALL := logger-1 logger-2 weighted weighted-reg weighted-exact additive
 PARALLEL := -n 2 --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

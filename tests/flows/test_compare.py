@@ -13,15 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from prefect import flow
 
 from multilogger.components.errors import BadInput
 from multilogger.components.policies import marginals
+from multilogger.flows.cells import Cell
 from multilogger.flows.champion import champion_of, is_eligible, promote
 from multilogger.flows.compare import compare
 from multilogger.flows.flow_run import Finished
-from multilogger.flows.learn import learn
-from multilogger.flows.record_cell import cell_note, record_cell
 from multilogger.flows.recorded_cells import RecordedCell, recorded_cells
+from multilogger.flows.run_cell import run_cell
 from multilogger.tasks.cell_metrics import cell_metrics
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.engine.stage_run import MetricPoint
@@ -163,12 +164,16 @@ def test_champion_is_served_and_gives_way_only_to_less_risk(
     assert runs["logger-2"].run_id[:12] in crowned
 
 
+@flow
+def one_cell(method: str) -> Finished:
+    """A cell as a flow runs it, without the choice of a champion."""
+    return run_cell(Cell(dataset="digits", method=method, settings=QUICK))
+
+
 def recorded(tracker: Tracker, method: str) -> Finished:
     """A cell, with everything on its run; checked as it goes."""
-    done = learn(method=method, settings=QUICK)
-    record_cell(tracker, done.run_id, done.outcomes)
+    done = one_cell(method)
     result = load_evaluation(done.outcomes["evaluate"].artifact)
-    tracker.describe(done.run_id, cell_note("digits", "tuned", 0, result))
     run = MlflowClient(tracker.uri).get_run(done.run_id)
     assert run.data.metrics.items() >= cell_metrics(result).items()
     assert run.inputs is not None

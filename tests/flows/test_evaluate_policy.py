@@ -95,18 +95,18 @@ def test_policies_by_run_by_flow_by_model_and_by_alias(learned: Finished, option
     outputs = client.get_run(run_id).outputs
     assert outputs is not None
     model_id = outputs.model_outputs[0].model_id
-    client.create_registered_model("multilogger-digits")
+    client.create_registered_model("policies-of-mine")
     version = client.create_model_version(
-        "multilogger-digits", f"models:/{model_id}", run_id=run_id, model_id=model_id
+        "policies-of-mine", f"models:/{model_id}", run_id=run_id, model_id=model_id
     )
-    client.set_registered_model_alias("multilogger-digits", "champion", version.version)
+    client.set_registered_model_alias("policies-of-mine", "champion", version.version)
     expected = values(evaluate_on_logs(options))
     for name in (
         run_id,
         learned.run_id,
         f"models:/{model_id}",
-        "models:/multilogger-digits@champion",
-        "models:/multilogger-digits/1",
+        "models:/policies-of-mine@champion",
+        "models:/policies-of-mine/1",
     ):
         done = evaluate_on_logs(replace(options, policy=name))
         assert values(done) == pytest.approx(expected), name
