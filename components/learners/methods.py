@@ -88,6 +88,7 @@ def learn(
 ) -> Learned:
     """Learn a policy from a log; the validation split chooses the epoch, no test data is ever seen.
 
+    Of a `StreamedLog` no more than `memory_rows` rows are ever in memory, in shuffle buffers.
     `checkpoint` is a folder: a run that was killed goes on from the last checkpoint in it, and ends with the
     same bits as one that was not.
     """

@@ -67,9 +67,9 @@ def test_quality_is_that_of_learning_in_memory(
     quick: LearnerSettings,
     tmp_path: Path,
 ) -> None:
-    log = make_log(contexts=400)
+    log = make_log(contexts=300)
     assert log.truth is not None
-    settings = replace(quick, memory_rows=300, epochs=20, patience=20)
+    settings = replace(quick, memory_rows=300, epochs=12, patience=12)
     streamed = open_streamed_log(write_log(log, tmp_path, group_rows=400), log.x, log.logger_logits)
     memory, disk = (learn(method, each, settings, 0) for each in (log, streamed))
     assert disk.best.eligible
