@@ -98,24 +98,25 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
-        found = learn_one_way(options.way, options.folder, options.memory_rows, options.epochs)
-        sys.stdout.write(json.dumps(found) + "\n")
+        measured = learn_one_way(options.way, options.folder, options.memory_rows, options.epochs)
+        sys.stdout.write(json.dumps(measured) + "\n")
         return
     with tempfile.TemporaryDirectory() as folder:
         short, long = Path(folder) / "short", Path(folder) / "long"
         write_log(short, options.rows // 10)
         rows = write_log(long, options.rows)
-        growth, found = {}, {}
+        found: dict[str, dict[str, float]] = {}
+        growth: dict[str, float] = {}
         for way in WAYS:
             found[way] = in_own_process(way, long, options)
             growth[way] = found[way]["peak"] - in_own_process(way, short, options)["peak"]
-    lines = {name: found["disk"][name] / found["memory"][name] for name in found["disk"]}
-    lines["growth of the peak"] = growth["disk"] / growth["memory"]
+    ratios = {name: found["disk"][name] / found["memory"][name] for name in found["disk"]}
+    ratios["growth of the peak"] = growth["disk"] / growth["memory"]
     sys.stdout.write(
         f"{rows} rows, learn.memory_rows={options.memory_rows}, {options.epochs} epochs of weighted; "
         "from disk over in memory:\n"
     )
-    for name, ratio in lines.items():
+    for name, ratio in ratios.items():
         sys.stdout.write(f"{name:20} {ratio:.3f}\n")
 
 
