@@ -144,14 +144,3 @@ def test_bad_choices(store_root: Path, choices: dict[str, object], message: str)
     with pytest.raises(BadInput, match=message):
         learn(**choices)  # type: ignore[call-overload]
     assert store_root.is_dir()
-
-
-@pytest.mark.usefixtures("store_root")
-def test_log_above_the_limit_is_streamed_or_refused() -> None:
-    limit = QUICK | {"learn.memory_rows": 1000}
-    done = learn(method="balanced", settings=limit)
-    run = MlflowClient(Store.current().tracking_uri).get_run(done.outcomes["learn"].artifact.run_id)
-    assert run.data.params["memory_rows"] == "1000"
-    assert run.data.metrics["epochs"] == 3
-    with pytest.raises(BadInput, match=r"^dr needs the whole log in memory, got 10056 rows"):
-        learn(method="dr", settings=limit)
