@@ -31,13 +31,21 @@ def log_probability(logits: Matrix, y: Actions) -> Vector:
     return np.asarray(log_expit(signs * logits).sum(axis=1), dtype=np.float64)
 
 
-def log_probability_at(logits: Matrix, context: NDArray[np.int64], y: Actions) -> Vector:
+def log_normaliser(logits: Matrix) -> Vector:
+    """-log h(0|x) = sum_l log(1 + exp z_l) of each context: (m,)."""
+    return np.asarray(np.logaddexp(0.0, logits).sum(axis=1), dtype=np.float64)
+
+
+def log_probability_at(
+    logits: Matrix, context: NDArray[np.int64], y: Actions, normaliser: Vector | None = None
+) -> Vector:
     """log h(y|x) of rows that share contexts, from logits (m, q) and the context (n,) of each row: (n,).
 
-    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the dear one, is taken once a context.
+    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the dear one, is taken once a context, and not
+    even that if `normaliser` (m,) is given.
     """
     _check_labels(logits, y)
-    normaliser = np.logaddexp(0.0, logits).sum(axis=1)
+    normaliser = log_normaliser(logits) if normaliser is None else normaliser
     log_h = np.einsum("nq,nq->n", logits[context], y.astype(np.float64)) - normaliser[context]
     # Rounding may leave 1e-16 where the policy is sure; a probability is at most 1.
     return np.asarray(np.minimum(log_h, 0.0), dtype=np.float64)

@@ -16,13 +16,15 @@ from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import SettingText, StageSettings, shown, stage
 from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
-from multilogger.tasks.log_files import load_training_log, stream_log
+from multilogger.tasks.log_files import count_log, load_training_log, open_learner_log, stream_log
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
     from multilogger.components.learners.epoch_record import EpochRecord
     from multilogger.components.learners.learned_policy import LearnedPolicy
     from multilogger.components.learners.references import References
+    from multilogger.components.learners.streamed_log import StreamedLog
+    from multilogger.components.learners.training_log import TrainingLog
 
 POLICY_FILES = ("policy.safetensors", "policy.json")
 CHOICES = {
@@ -30,6 +32,13 @@ CHOICES = {
     "preset": SettingText("tuned", "paper: the printed settings; tuned: chosen on validation risk"),
     "seed": SettingText("0", "initialisation and mini-batches"),
     "dataset": SettingText("digits", "whose preset to take"),
+}
+
+MEMORY = {
+    "memory_rows": SettingText(
+        shown(LearnerSettings().memory_rows),
+        "rows above which naive, weighted and balanced stream the log from disk; the others then refuse it",
+    )
 }
 
 
@@ -55,7 +64,7 @@ class LearnSettings(StageSettings):
             f.name: SettingText("", f"as the preset says; of the paper {shown(f.default)}")
             for f in fields(LearnerSettings)
         }
-        return CHOICES | numbers
+        return CHOICES | numbers | MEMORY
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Self:
@@ -112,9 +121,10 @@ def _learned(
     import torch
 
     from multilogger.components.learners.methods import learn
+    from multilogger.components.learners.training_log import TrainingLog
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
-    training_log = load_training_log(data, loggers, log)
+    training_log = _training_log(settings, data, loggers, log)
     numbers = replace(settings.learner, loss=load_facts(data).loss)
     with run.progress(settings.method, settings.learner.epochs) as advance:
 
@@ -126,9 +136,22 @@ def _learned(
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
-    if settings.method in ADDITIVE_METHODS:
+    if settings.method in ADDITIVE_METHODS and isinstance(training_log, TrainingLog):
         check_additivity(learned.policy, training_log, run)
     return learned.policy
+
+
+def _training_log(
+    settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact
+) -> "TrainingLog | StreamedLog":
+    """The log in memory, or on disk if it has more than `memory_rows` rows."""
+    from multilogger.components.learners.methods import check_streams
+
+    rows, limit = count_log(log), settings.learner.memory_rows
+    if rows <= limit:
+        return load_training_log(data, loggers, log)
+    check_streams(settings.method, rows, limit)
+    return open_learner_log(data, loggers, log)
 
 
 def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:

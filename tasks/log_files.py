@@ -1,4 +1,4 @@
-"""The bandit log as its readers need it: streamed in batches, or whole as a learner's training log."""
+"""The bandit log as its readers need it: streamed in batches, or as a learner's, in memory or on disk."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from multilogger.tasks.replay import LOG_FOLDER
 from multilogger.tasks.train_loggers import load_loggers
 
 if TYPE_CHECKING:
+    from multilogger.components.learners.streamed_log import StreamedLog
     from multilogger.components.learners.training_log import TrainingLog
 
 
@@ -42,3 +43,19 @@ def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "Trai
     train = load_train(data)
     logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
     return read_training_log(log.folder / LOG_FOLDER, train.x, logits, train.y)
+
+
+def count_log(log: Artifact) -> int:
+    """The rows of the log, without reading them."""
+    from multilogger.components.learners.streamed_log import count_rows
+
+    return count_rows(log.folder / LOG_FOLDER)
+
+
+def open_learner_log(data: Artifact, loggers: Artifact, log: Artifact) -> "StreamedLog":
+    """The log left on disk, as the learners that stream take it; contexts are in memory."""
+    from multilogger.components.learners.streamed_log import open_streamed_log
+
+    x = load_train(data).x
+    logits = tuple(policy.logits(x) for policy in load_loggers(loggers))
+    return open_streamed_log(log.folder / LOG_FOLDER, x, logits)

@@ -5,24 +5,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
-from scipy.special import logsumexp
 
-from multilogger.components.constraint import constraint_coefficients
 from multilogger.components.divergences import exp_or_inf
 from multilogger.components.estimators import Estimate, naive_risk
 from multilogger.components.importance import (
     SELF_NORMALISED,
     WeightRule,
     importance_weights,
-    log_mixture,
 )
+from multilogger.components.learners.context_look import ContextLook
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.logged_batch import LoggedBatch
 from multilogger.components.policies import Matrix, Vector
-from multilogger.components.torch_policies import KnownLoggers, log_d2_each
+from multilogger.components.torch_policies import KnownLoggers
 
 FINITE_CLIP = exp_or_inf(600.0)  # weights are measured raw, but a runaway policy must not end the training
 
@@ -69,43 +66,17 @@ class EpochRecord:
         return flat
 
 
-class Look:
+class Look(ContextLook):
     """One policy, by its logits on all contexts (m, q), and what follows from them, each computed once."""
 
     def __init__(self, measure: "Measure", logits: Matrix) -> None:
-        self._measure, self.logits = measure, logits
+        super().__init__(logits, measure.loggers, measure.train.counts, measure.objective.average)
+        self._measure = measure
 
     @cached_property
     def train(self) -> LoggedBatch:
         """The training rows under this policy."""
         return self._measure.train.under(self.logits)
-
-    @cached_property
-    def log_moments(self) -> Matrix:
-        """log d_2(h||h_j; x) of each context and logger: (m, J); NaN if the loggers are not known."""
-        loggers = self._measure.loggers
-        if loggers is None:
-            return np.full((len(self.logits), len(self._measure.train.counts)), math.nan)
-        with torch.inference_mode():
-            # Rounding may leave a sum at -1e-16 where the policies agree; d_2 >= 1 always.
-            return log_d2_each(torch.from_numpy(self.logits), loggers).clamp_min(0.0).numpy()
-
-    @cached_property
-    def log_d2(self) -> Vector:
-        """log d_2(h||h_j; P(x)) over all contexts: (J,)."""
-        return np.asarray(logsumexp(self.log_moments, axis=0) - math.log(len(self.logits)))
-
-    def log_constraint(self, shares: Vector) -> float:
-        """log(1 + sum_j c_j D_f(h||h_j)), or for balanced methods of 1 + an upper bound of D_f(h||h_avg).
-
-        The harmonic bound of `components/divergences.py`.
-        """
-        counts = self._measure.train.counts
-        if self._measure.objective.average:
-            bound = -log_mixture(-self.log_moments, counts)
-            return float(logsumexp(bound)) - math.log(len(bound))
-        # A share of 0 makes nothing of any divergence, even of an infinite one.
-        return float(logsumexp(self.log_d2, b=constraint_coefficients(counts, shares / counts)))
 
 
 class Measure:
@@ -152,13 +123,8 @@ class Measure:
         )
 
     def score(self, risk: Estimate) -> float:
-        """What epochs are compared by.
-
-        Choice: the least of many noisy risks is that with the luckiest noise, and the noise grows as a policy
-        leaves the logs; a standard error on top takes that luck away.
-        """
-        error = 0.0 if math.isnan(risk.standard_error) else risk.standard_error
-        return risk.value + self.settings.pessimism * error
+        """What epochs are compared by."""
+        return validation_score(risk.value, risk.standard_error, self.settings.pessimism)
 
     def eligible(self, batch: LoggedBatch) -> bool:
         """Whether the better-supported logger, that of the largest effective share, has S near 1.
@@ -169,6 +135,15 @@ class Measure:
         loggers = [weights[rows] for rows in self.validation.by_logger]
         best = max(loggers, key=_effective_share)
         return bool(self.settings.least_mean_weight <= best.mean() <= self.settings.most_mean_weight)
+
+
+def validation_score(risk: float, standard_error: float, pessimism: float) -> float:
+    """A validation risk plus `pessimism` of its standard errors.
+
+    Choice: the least of many noisy risks is that with the luckiest noise, and the noise grows as a policy
+    leaves the logs; a standard error on top takes that luck away.
+    """
+    return risk + pessimism * (0.0 if math.isnan(standard_error) else standard_error)
 
 
 def better(candidate: EpochRecord, best: EpochRecord | None) -> bool:

@@ -7,6 +7,7 @@ Deviation: Algorithm 1 prints n/(JB) sum_j lambda_j sum_i, which is right only w
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators import Estimate, balanced_risk, lambda_weighted_risk, logger_stats
 from multilogger.components.importance import RAW, WeightRule
-from multilogger.components.lambda_star import lambda_star
+from multilogger.components.lambda_star import Stats, lambda_star
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.training_log import LogPart, TensorRows
 from multilogger.components.logged_batch import LoggedBatch
@@ -38,8 +39,14 @@ class Objective:
         """n_j lambda_j of each logger, which sum to 1: (J,). No gradient passes through them."""
         if not self.reweighted or settings.freeze_lambda:
             return batch.counts / batch.rows
-        lambdas = lambda_star(logger_stats(batch, settings.weight_clip))
-        return floor_shares(batch.counts * lambdas, settings.lambda_floor)
+        return self.shares_from(logger_stats(batch, settings.weight_clip), settings)
+
+    def shares_from(self, stats: Stats, settings: LearnerSettings) -> Vector:
+        """The same from the statistics of rows that need not be in memory: (J,)."""
+        counts = np.array([s.count for s in stats], dtype=np.float64)
+        if not self.reweighted or settings.freeze_lambda:
+            return np.asarray(counts / counts.sum(), dtype=np.float64)
+        return floor_shares(counts * lambda_star(stats), settings.lambda_floor)
 
     def risk(self, batch: LoggedBatch, shares: Vector, rule: WeightRule = RAW) -> Estimate:
         """The estimated R(h) on whole rows, with the losses as logged."""
@@ -75,12 +82,19 @@ def floor_shares(shares: Vector, floor: float) -> Vector:
 
 def shift_of(part: LogPart, shift: LossShift) -> float:
     """What the objective subtracts from each delta."""
+    # A generator: literal losses need no mean.
+    means = (float(part.delta[part.logger == j].mean()) for j in range(len(part.counts)))
+    return shift_from(means, part.action.shape[1], shift)
+
+
+def shift_from(mean_deltas: Iterable[float], labels: int, shift: LossShift) -> float:
+    """The same from the mean loss of each logger."""
     if shift is LossShift.NONE:
         return 0.0
     if shift is LossShift.POEM:
-        return float(part.action.shape[1])
+        return float(labels)
     # Choice: a running shift starts here too, because a policy that knows nothing has no risk worth tracking.
-    return min(float(part.delta[part.logger == j].mean()) for j in range(len(part.counts)))
+    return min(mean_deltas)
 
 
 def minibatch_risk(

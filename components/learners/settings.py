@@ -115,6 +115,9 @@ class LearnerSettings:
     # and how many standard errors are added to a validation risk before risks are compared
     pessimism: float = 1.0
     checkpoint_every: int = 10
+    # rows above which naive, weighted and balanced read the log from disk as they learn, and the rows that
+    # their shuffle buffers then hold
+    memory_rows: int = 5_000_000
 
     def __post_init__(self) -> None:
         _check_positive(self)
@@ -163,6 +166,7 @@ def _check_positive(settings: LearnerSettings) -> None:
         "context_batch",
         "model_epochs",
         "correction_hidden",
+        "memory_rows",
     ):
         count = getattr(settings, name)
         if count < 1:

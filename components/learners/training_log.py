@@ -67,6 +67,10 @@ class TrainingLog:
         """q, also the largest Hamming loss L."""
         return int(self.action.shape[1])
 
+    @property
+    def total_delta(self) -> float:
+        return float(self.delta.sum())
+
     def dense_contexts(self) -> NDArray[np.float32]:
         """x (m, d) as the networks read it."""
         return densify(self.x)
@@ -192,14 +196,20 @@ def _check_contexts(log: TrainingLog) -> None:
             f"context numbers must lie in 0..{log.contexts - 1}, got {log.context.min()} to "
             f"{log.context.max()}; give the contexts that the log was made from"
         )
-    if log.logger_logits and len(log.logger_logits) != log.loggers:
-        raise BadInput(f"logits of {log.loggers} loggers are needed, got {len(log.logger_logits)}")
-    tables: list[NDArray[np.generic]] = [*log.logger_logits]
+    shape = (log.contexts, log.labels)
+    check_logits(log.logger_logits, log.loggers, shape)
     if log.truth is not None:
-        tables.append(log.truth)
-    for table in tables:
-        if table.shape != (log.contexts, log.labels):
-            raise BadInput(
-                f"logger_logits and truth must be (contexts, labels) = {(log.contexts, log.labels)}, "
-                f"got {table.shape}"
-            )
+        _check_table(log.truth, shape)
+
+
+def check_logits(logger_logits: tuple[Matrix, ...], loggers: int, shape: tuple[int, int]) -> None:
+    """Refuse logits of other loggers than the log's, or on other contexts; none at all may do."""
+    if logger_logits and len(logger_logits) != loggers:
+        raise BadInput(f"logits of {loggers} loggers are needed, got {len(logger_logits)}")
+    for table in logger_logits:
+        _check_table(table, shape)
+
+
+def _check_table(table: NDArray[np.generic], shape: tuple[int, int]) -> None:
+    if table.shape != shape:
+        raise BadInput(f"logger_logits and truth must be (contexts, labels) = {shape}, got {table.shape}")

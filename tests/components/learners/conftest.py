@@ -1,11 +1,15 @@
 """A small problem that every learner can solve in seconds."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from multilogger.components.bandit_log import LogRows, log_file, log_schema, to_table
 from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.streamed_log import StreamedLog, open_streamed_log
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
 
@@ -35,6 +39,41 @@ def _make_log(contexts: int = 150, passes: tuple[int, ...] = (4, 3), seed: int =
         logger_logits=logits,
         truth=truth,
     )
+
+
+def _write_log(log: TrainingLog, folder: Path, files: int = 2, group_rows: int = 60) -> Path:
+    """The log on disk, in several files a logger of several row groups each."""
+    for j in range(log.loggers):
+        for pass_, rows in enumerate(np.array_split(np.flatnonzero(log.logger == j), files)):
+            path = log_file(folder, j, pass_)
+            path.parent.mkdir(parents=True)
+            part = LogRows(
+                context=log.context[rows].astype(np.int32),
+                action=log.action[rows],
+                delta=log.delta[rows],
+                log_propensity=log.log_propensities[rows, j],
+                log_propensities=log.log_propensities[rows],
+                validation=log.validation[rows],
+            )
+            table = to_table(part, log_schema(log.labels, log.loggers))
+            pq.write_table(table, path, row_group_size=group_rows)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def write_log() -> Callable[..., Path]:
+    return _write_log
+
+
+@pytest.fixture(scope="session")
+def log_folder(log: TrainingLog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of `log` on disk."""
+    return _write_log(log, tmp_path_factory.mktemp("log"))
+
+
+@pytest.fixture(scope="session")
+def streamed(log: TrainingLog, log_folder: Path) -> StreamedLog:
+    return open_streamed_log(log_folder, log.x, log.logger_logits)
 
 
 @pytest.fixture(scope="session")

@@ -45,6 +45,7 @@ def test_settings_survive_json() -> None:
         ("input_dropout", 1.0, "input_dropout must be at least 0 and below 1, got 1.0"),
         ("working_noise", 0.0, "working_noise must be above 0, got 0.0"),
         ("model_epochs", 0, "model_epochs must be at least 1, got 0"),
+        ("memory_rows", 0, "memory_rows must be at least 1, got 0"),
         ("loss", "ranking", "unknown loss 'ranking'; choose one of hamming, crowding"),
         ("hidden", (0,), "every hidden layer needs at least 1 node, got (0,)"),
         (

@@ -1,0 +1,219 @@
+"""The bandit log of a learner that does not hold it: contexts in memory, rows in Parquet row groups."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.bandit_log import ROW_GROUP_ROWS, LogRows, open_log, to_rows
+from multilogger.components.errors import BadInput
+from multilogger.components.importance import log_mixture
+from multilogger.components.labelled_data import Features
+from multilogger.components.learners.training_log import check_logits
+from multilogger.components.logged_batch import LoggedBatch
+from multilogger.components.policies import Actions, Matrix, Vector, log_normaliser, log_probability_at
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroup:
+    """A row group of one file; the file's metadata is kept, so that no footer is read twice."""
+
+    path: str
+    metadata: "pq.FileMetaData"
+    number: int
+
+    def read(self, chunk_rows: int = ROW_GROUP_ROWS) -> Iterator[LogRows]:
+        """Its rows, at most `chunk_rows` at a time."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path, metadata=self.metadata) as file:
+            for batch in file.iter_batches(chunk_rows, row_groups=[self.number], use_threads=False):
+                yield to_rows(batch)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The training or the validation split: rows n_j and the summed loss of each logger, (J,) each."""
+
+    counts: Vector
+    delta_sums: Vector
+
+
+@dataclass(frozen=True)
+class PolicyTable:
+    """A policy by its logits on all contexts (m, q), and the normaliser of each (m,)."""
+
+    logits: Matrix
+    normaliser: Vector
+
+    @classmethod
+    def of(cls, logits: Matrix) -> "PolicyTable":
+        return cls(logits, log_normaliser(logits))
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of one logger on one side of the split, with log h_avg(y|x) of that side's logger counts."""
+
+    logger: int
+    validation: bool
+    context: NDArray[np.int64]
+    action: Actions
+    delta: Vector
+    log_propensity: Vector
+    log_average: Vector
+
+    def under(self, policy: PolicyTable) -> LoggedBatch:
+        """These rows, as those of a single logger, with log h(y|x) of a policy."""
+        return LoggedBatch(
+            logger=np.zeros(len(self.delta), dtype=np.int64),
+            delta=self.delta,
+            log_propensity=self.log_propensity,
+            log_target=log_probability_at(policy.logits, self.context, self.action, policy.normaliser),
+            max_loss=float(self.action.shape[1]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedLog:
+    """Contexts `x` (m, d), and the row groups of each logger's log on disk.
+
+    `logger_logits`, one (m, q) a logger, give the exact divergences of the records.
+    """
+
+    x: Features
+    groups: tuple[tuple[RowGroup, ...], ...]
+    train: Side
+    validation: Side
+    labels: int
+    logger_logits: tuple[Matrix, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return int(self.train.counts.sum() + self.validation.counts.sum())
+
+    @property
+    def loggers(self) -> int:
+        return len(self.groups)
+
+    @property
+    def contexts(self) -> int:
+        return int(self.x.shape[0])
+
+    @property
+    def features(self) -> int:
+        return int(self.x.shape[1])
+
+    @property
+    def total_delta(self) -> float:
+        return float(self.train.delta_sums.sum() + self.validation.delta_sums.sum())
+
+    def side(self, validation: bool) -> Side:
+        return self.validation if validation else self.train
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows of both sides in the order of the files, a row group at a time."""
+        for j, groups in enumerate(self.groups):
+            for group in groups:
+                for rows in group.read():
+                    for validation in (False, True):
+                        yield from self._side_of(rows, j, validation)
+
+    def train_chunks(self, logger: int, order: Sequence[int], chunk_rows: int) -> Iterator[Chunk]:
+        """The training rows of one logger, its row groups in a given order."""
+        for number in order:
+            for rows in self.groups[logger][number].read(chunk_rows):
+                yield from self._side_of(rows, logger, validation=False)
+
+    def _side_of(self, rows: LogRows, logger: int, validation: bool) -> Iterator[Chunk]:
+        kept = np.flatnonzero(rows.validation == validation)
+        if not len(kept):
+            return
+        every = rows.log_propensities[kept]
+        yield Chunk(
+            logger=logger,
+            validation=validation,
+            context=rows.context[kept].astype(np.int64),
+            action=rows.action[kept],
+            delta=rows.delta[kept],
+            log_propensity=every[:, logger],
+            log_average=log_mixture(every, self.side(validation).counts),
+        )
+
+
+def count_rows(folder: Path) -> int:
+    """The rows of a log on disk, from the metadata of its files."""
+    return int(open_log(folder).count_rows())
+
+
+def open_streamed_log(folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = ()) -> StreamedLog:
+    """The log in a folder, with the contexts `x` (m, d) that it was made from; one pass counts and checks it.
+
+    The counts of both sides must be known before any row: h_avg depends on them.
+    """
+    groups, labels = _row_groups(folder)
+    tallies = [[_Tally(), _Tally()] for _ in groups]
+    for j, own in enumerate(groups):
+        for rows in (rows for group in own for rows in group.read()):
+            _check_rows(rows, int(x.shape[0]))
+            for validation, tally in zip((False, True), tallies[j], strict=True):
+                tally.add(rows.delta[rows.validation == validation])
+    train, validation_side = (
+        Side(np.array([t[i].count for t in tallies], np.float64), np.array([t[i].delta for t in tallies]))
+        for i in range(2)
+    )
+    for part, side in (("training", train), ("validation", validation_side)):
+        if (side.counts == 0).any():
+            raise BadInput(
+                f"every logger needs rows in the {part} split, got loggers "
+                f"{np.flatnonzero(side.counts).tolist()} of {len(groups)}; log more, or change the split"
+            )
+    check_logits(logger_logits, len(groups), (int(x.shape[0]), labels))
+    return StreamedLog(x, groups, train, validation_side, labels, logger_logits)
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.count, self.delta = 0, 0.0
+
+    def add(self, delta: Vector) -> None:
+        self.count += len(delta)
+        self.delta += float(delta.sum())
+
+
+def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
+    """The row groups of each logger, in the order of the files' names, and the number of labels."""
+    import pyarrow.dataset as ds
+
+    dataset = open_log(folder)
+    loggers = dataset.schema.field("log_propensities").type.list_size
+    groups: list[list[RowGroup]] = [[] for _ in range(loggers)]
+    for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
+        logger = int(ds.get_partition_keys(fragment.partition_expression)["logger"])
+        if not 0 <= logger < loggers:
+            raise BadInput(
+                f"logger ids must lie in 0..{loggers - 1}, the columns of log_propensities, got {logger} in "
+                f"{fragment.path}"
+            )
+        metadata = fragment.metadata
+        groups[logger] += [RowGroup(fragment.path, metadata, i) for i in range(metadata.num_row_groups)]
+    return tuple(tuple(own) for own in groups), int(dataset.schema.field("action").type.list_size)
+
+
+def _check_rows(rows: LogRows, contexts: int) -> None:
+    if len(rows.context) and not 0 <= rows.context.min() <= rows.context.max() < contexts:
+        raise BadInput(
+            f"context numbers must lie in 0..{contexts - 1}, got {rows.context.min()} to "
+            f"{rows.context.max()}; give the contexts that the log was made from"
+        )
+    if np.isnan(rows.log_propensities).any() or (rows.log_propensities > 0).any():
+        raise BadInput(
+            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
+            "under every logger"
+        )

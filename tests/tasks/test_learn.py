@@ -1,0 +1,61 @@
+"""learn as a plain function on a log that is larger than its limit."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multilogger.components.errors import BadInput
+from multilogger.components.policies import expected_hamming
+from multilogger.tasks.dataset_files import load_test
+from multilogger.tasks.download import DownloadSettings, download
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.learn import LearnSettings, learn_policy, load_learned
+from multilogger.tasks.log_files import count_log
+from multilogger.tasks.replay import ReplaySettings, replay
+from multilogger.tasks.train_loggers import TrainLoggersSettings, load_scores, train_loggers
+from tests.tasks.test_stages import make
+
+Inputs = dict[str, Artifact]
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Inputs:
+    data = make(tmp_path, download, DownloadSettings())
+    loggers = make(tmp_path, train_loggers, TrainLoggersSettings(), data=data)
+    log = make(tmp_path, replay, ReplaySettings(passes=(2, 3)), data=data, loggers=loggers)
+    return {"data": data, "loggers": loggers, "log": log}
+
+
+def settings_of(method: str, memory_rows: int) -> LearnSettings:
+    return LearnSettings.build(
+        {"method": method, "memory_rows": memory_rows, "epochs": 4, "hidden": "16", "risk_rate": 0.01}
+    )
+
+
+def test_log_above_the_limit_is_streamed(
+    tmp_path: Path, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = count_log(inputs["log"])
+    assert rows == 5 * 1257
+    memory = make(tmp_path, learn_policy, settings_of("weighted", rows), "memory", **inputs)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the whole log was read")
+
+    monkeypatch.setattr("multilogger.components.learners.read_log.read_training_log", refuse)
+    disk = make(tmp_path, learn_policy, settings_of("weighted", rows - 1), "disk", **inputs)
+    test = load_test(inputs["data"])
+    exp = [float(np.mean(expected_hamming(load_learned(p).logits(test.x), test.y))) for p in (memory, disk)]
+    assert exp[0] != exp[1]
+    assert exp[1] == pytest.approx(exp[0], abs=0.15)
+    assert exp[1] < load_scores(inputs["loggers"])["logger-1"]["exp"]
+
+
+def test_method_that_cannot_stream_says_so(tmp_path: Path, inputs: Inputs) -> None:
+    message = (
+        "^additive needs the whole log in memory, got 6285 rows with learn.memory_rows=1000; raise "
+        "learn.memory_rows, or choose a method that streams: naive, weighted, balanced$"
+    )
+    with pytest.raises(BadInput, match=message):
+        make(tmp_path, learn_policy, settings_of("additive", 1000), "refused", **inputs)
