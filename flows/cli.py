@@ -38,7 +38,10 @@ Preset = Annotated[
     str, typer.Option(help="paper: the printed settings; tuned: ours, chosen on validation risk.")
 ]
 Target = Annotated[
-    str, typer.Argument(metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers or all.")
+    str,
+    typer.Argument(
+        metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers, pairwise, all."
+    ),
 ]
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target.")

@@ -30,6 +30,8 @@ LOGGER_COUNTS = (2, 4, 8)
 ALL_PASSES = 8
 LOGGER_STUDY_METHODS = ("naive", "weighted", "balanced", "additive", "dr")
 
+PAIRWISE_METHODS = ("logger-1", "logger-2", "weighted-exact", "additive", "dr", "full-information")
+
 # What the paper leaves open, one change from our defaults at a time, for the method below.
 CHOICES_METHOD = "weighted"
 CHOICES: dict[str, dict[str, Any]] = {
@@ -158,6 +160,11 @@ def loggers(scope: Scope) -> list[Cell]:
     return cells
 
 
+def pairwise(scope: Scope) -> list[Cell]:
+    """Beyond the paper: a loss that does not add up over labels, where `additive` errs and `dr` does not."""
+    return [cell for method in scope.methods or PAIRWISE_METHODS for cell in scope.cells("pairwise", method)]
+
+
 def _temperature_sweep(scope: Scope, method: str) -> list[Cell]:
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
@@ -182,6 +189,7 @@ EXPERIMENTS: dict[str, Callable[[Scope], list[Cell]]] = {
     "figure3": figure3,
     "choices": choices,
     "loggers": loggers,
+    "pairwise": pairwise,
 }
 TARGETS = (*EXPERIMENTS, "all")
 

@@ -120,7 +120,8 @@ def _reproduce(title: str, plan: dict[str, list[Cell]], scope: Scope, out: Path,
         done = run_cells(cells, workers)
         results = iter(done.results)
         parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
-        reproduction = Reproduction(table1=_sizes(cells), **parts)
+        table2 = parts.pop("table2", ()) + parts.pop("pairwise", ())  # one more dataset of that table
+        reproduction = Reproduction(table1=_sizes(cells), table2=table2, **parts)
         with open_bar("writing the report", None):
             files = write_outputs(
                 reproduction, folder, _mlflow_address(store), [scope.command(title)], _origin(scope)

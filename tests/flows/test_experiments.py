@@ -54,7 +54,7 @@ def test_all_has_everything_and_its_methods_are_those_of_table_2() -> None:
     plan = plan_of(["all"], Scope(datasets=("digits",), methods=("naive",), seeds=1))
     assert set(plan) == set(EXPERIMENTS)
     assert {c.method for c in plan["table2"]} == {"naive"}
-    assert {c.dataset for part in plan.values() for c in part} == {"digits"}
+    assert {c.dataset for part in plan.values() for c in part} == {"digits", "pairwise"}
     assert "weighted-reg" in {c.method for c in plan["figure3"]}
 
 
