@@ -136,6 +136,7 @@ def figure3(scope: Scope) -> list[Cell]:
 
 def choices(scope: Scope) -> list[Cell]:
     """Where the paper is silent: one choice changed at a time, with the loggers of Table 2."""
+    _check_no_methods(scope, "choices", CHOICES_METHOD)
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
         for choice, change in CHOICES.items():
@@ -165,7 +166,13 @@ def pairwise(scope: Scope) -> list[Cell]:
     return [cell for method in scope.methods or PAIRWISE_METHODS for cell in scope.cells("pairwise", method)]
 
 
+def _check_no_methods(scope: Scope, target: str, methods: str) -> None:
+    if scope.methods:
+        raise BadInput(f"{target} has methods of its own ({methods}); leave --method out")
+
+
 def _temperature_sweep(scope: Scope, method: str) -> list[Cell]:
+    _check_no_methods(scope, "a temperature sweep", f"{method}, {method}-reg, wcrm")
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
         for tau in TEMPERATURES:

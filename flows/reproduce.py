@@ -14,9 +14,11 @@ from multilogger.components.reproduction.results import CellResult, DatasetSize,
 from multilogger.flows.cells import Cell
 from multilogger.flows.experiments import Scope, plan_of
 from multilogger.flows.flow_run import tidy, tracked_run
+from multilogger.flows.out_folder import writable_folder
 from multilogger.flows.reproduction_tables import reproduction_tables
 from multilogger.flows.run_cell import crown
 from multilogger.flows.run_cells import run_cells
+from multilogger.flows.running_servers import running_servers
 from multilogger.flows.tables import to_markdown
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.lookup import Lookup
@@ -60,7 +62,7 @@ def reproduce(
     `stage.setting` to a value for every cell; `workers` cells run at a time.
     """
     scope = Scope(_given(datasets), _given(methods), seeds, preset, mirror, settings or {})
-    return _reproduce(target, plan_of([target], scope), scope, Path(out), workers)
+    return _reproduce([target], scope, Path(out), workers)
 
 
 @flow(name="replay-sweep")
@@ -75,7 +77,7 @@ def replay_sweep(
 ) -> Reproduced:
     """Figure 1."""
     scope = Scope(_given(datasets), None, seeds, preset, mirror, settings or {})
-    return _reproduce("figure1", plan_of(["figure1"], scope), scope, Path(out), workers)
+    return _reproduce(["figure1"], scope, Path(out), workers)
 
 
 @flow(name="temperature-sweep")
@@ -90,7 +92,7 @@ def temperature_sweep(
 ) -> Reproduced:
     """Figures 2 and 3."""
     scope = Scope(_given(datasets), None, seeds, preset, mirror, settings or {})
-    return _reproduce("figures 2 and 3", plan_of(["figure2", "figure3"], scope), scope, Path(out), workers)
+    return _reproduce(["figure2", "figure3"], scope, Path(out), workers)
 
 
 @flow(name="reproduce-all")
@@ -106,30 +108,34 @@ def reproduce_all(
 ) -> Reproduced:
     """Every table and figure; `methods` are those of Table 2."""
     scope = Scope(_given(datasets), _given(methods), seeds, preset, mirror, settings or {})
-    return _reproduce("all", plan_of(["all"], scope), scope, Path(out), workers)
+    return _reproduce(["all"], scope, Path(out), workers)
 
 
-def _reproduce(title: str, plan: dict[str, list[Cell]], scope: Scope, out: Path, workers: int) -> Reproduced:
+def _reproduce(targets: Sequence[str], scope: Scope, out: Path, workers: int) -> Reproduced:
+    plan = plan_of(targets, scope)
     store = Store.current().open()
     tidy(store)
-    folder = out.expanduser().absolute()
+    folder = writable_folder(out)
     cells = [cell for part in plan.values() for cell in part]
     datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
-    name = f"{title} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
+    name = f"{', '.join(targets)} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
     with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
-        done = run_cells(cells, workers)
-        results = iter(done.results)
+        results = iter(run_cells(cells, workers))
         parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
         table2 = parts.pop("table2", ()) + parts.pop("pairwise", ())  # one more dataset of that table
         reproduction = Reproduction(table1=_sizes(cells), table2=table2, **parts)
         with open_bar("writing the report", None):
             files = write_outputs(
-                reproduction, folder, _mlflow_address(store), [scope.command(title)], _origin(scope)
+                reproduction,
+                folder,
+                _mlflow_address(store),
+                [scope.command(target) for target in targets],
+                _origin(scope),
             )
             run.tracker.log_files(run.run_id, files)
         failed = sum(bool(cell.error) for cell in reproduction.cells)
         run.log_metrics({"cells": len(cells), "failed_cells": failed})
-    for dataset in done.datasets:
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
         tick_off(crown(run.tracker, dataset))
     _show_on_run_page(name, reproduction)
     return Reproduced(reproduction, folder, run.run_id)
@@ -144,7 +150,10 @@ def _show_on_run_page(name: str, reproduction: Reproduction) -> None:
 
 def _mlflow_address(store: Store) -> str:
     """Where the report's links lead: the tracking server, or where `multilogger ui` shows this store."""
-    return store.tracking_uri if store.tracks_by_server else UI_ADDRESS
+    if store.tracks_by_server:
+        return store.tracking_uri
+    up = running_servers(store)
+    return up.mlflow if up is not None and up.mlflow else UI_ADDRESS
 
 
 def _origin(scope: Scope) -> dict[str, str]:

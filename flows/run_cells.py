@@ -14,7 +14,12 @@ from multilogger.flows.cells import Cell
 from multilogger.flows.flow_run import flow_run
 from multilogger.flows.run_cell import run_cell
 from multilogger.flows.settings import flat
-from multilogger.flows.worker_processes import process_pool, worker_surroundings, workers_end_with_block
+from multilogger.flows.worker_processes import (
+    check_not_leaving,
+    process_pool,
+    worker_surroundings,
+    workers_end_with_block,
+)
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.lookup import Lookup
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
@@ -39,22 +44,15 @@ class CellOutcome:
 @task(name="cell", task_run_name="{name}")
 def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect shows the name
     """One cell in a worker process."""
+    check_not_leaving()
     # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
     with transaction(commit_mode=CommitMode.EAGER):
         done = run_cell(cell, tidied=True)
     return CellOutcome(done.outcomes["evaluate"].artifact, done.run_id)
 
 
-@dataclass(frozen=True)
-class CellsRun:
-    """The result of every cell, in their order, and the datasets for which something had to be computed."""
-
-    results: list[CellResult]
-    datasets: list[str]
-
-
-def run_cells(cells: Sequence[Cell], workers: int) -> CellsRun:
-    """Run what is not finished; equal cells run once."""
+def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
+    """The result of every cell, in their order; runs what is not finished, and equal cells once."""
     store = Store.current()
     steps = [cell.steps() for cell in cells]
     wanted = {step["evaluate"]: cell for cell, step in zip(cells, steps, strict=True)}
@@ -71,8 +69,7 @@ def run_cells(cells: Sequence[Cell], workers: int) -> CellsRun:
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
     known |= _run_missing(_leaders_first(rest), workers)
     pages = Pages(store)
-    results = [pages.result(cell, known[step["evaluate"]]) for cell, step in zip(cells, steps, strict=True)]
-    return CellsRun(results, list(dict.fromkeys(cell.dataset for cell in missing.values())))
+    return [pages.result(cell, known[step["evaluate"]]) for cell, step in zip(cells, steps, strict=True)]
 
 
 class Pages:
@@ -107,9 +104,9 @@ def _prepare_data(missing: dict[Step, Cell]) -> dict[Step, CellOutcome]:
         try:
             with flow_run("data", cell.dataset, cell.seed, flat(cell.chosen()), tidied=True) as run:
                 run.runner.realise(data)
-        except BadInput as error:
-            reasons[data] = str(error)
-            say(f"{cell.dataset} · cannot be had: {error}")
+        except Exception as error:  # the other datasets go on
+            reasons[data] = _reason(error)
+            say(f"{cell.dataset} · cannot be had: {reasons[data]}")
     failed = {target: reasons.get(cell.steps()["reduce"], "") for target, cell in missing.items()}
     return {target: CellOutcome(None, error=reason) for target, reason in failed.items() if reason}
 
@@ -160,10 +157,12 @@ def _outcome(future: PrefectFuture[CellOutcome]) -> CellOutcome | None:
         return future.result()
     except BrokenProcessPool:
         return None
-    except BadInput as error:
-        return CellOutcome(None, error=str(error))
     except Exception as error:  # a cell's failure is that cell's result
-        return CellOutcome(None, error=f"{type(error).__name__}: {error}")
+        return CellOutcome(None, error=_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
 
 
 def _report(cell: Cell, outcome: CellOutcome | None, advance: Bar) -> None:

@@ -15,7 +15,12 @@ from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 LOOK_SECONDS = 1.0
+UNWIND_SECONDS = 2.0
 GRACE_SECONDS = 4.0
+TERMINATED = 128 + signal.SIGTERM
+QUIET_TRACKER = "ignore::UserWarning:multiprocessing.resource_tracker"  # of semaphores of ended workers
+
+_leaving = threading.Event()
 
 
 def process_pool(workers: int) -> TaskRunner[Any]:
@@ -40,8 +45,9 @@ def worker_surroundings() -> Iterator[None]:
     Without the first, every worker would start an ephemeral server of its own; without the second, two
     learners on two cores would fight.
     """
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    inherited = {**dict.fromkeys(THREAD_VARIABLES, "1"), "PYTHONWARNINGS": QUIET_TRACKER}
+    before = {name: os.environ.get(name) for name in inherited}
+    os.environ.update(inherited)
     with get_client(sync_client=True) as client:
         server = str(client.api_url)
     try:
@@ -72,9 +78,19 @@ def workers_end_with_block() -> Iterator[None]:
         raise
 
 
+def check_not_leaving() -> None:
+    """A worker that was told to end takes no new cell, though its pool hands it the next one."""
+    if _leaving.is_set():
+        raise SystemExit(TERMINATED)
+
+
 def _unwind(_signal: int, _frame: Any) -> None:
-    """End as an exception does, so that open runs are marked and temporary files removed."""
-    raise SystemExit(128 + signal.SIGTERM)
+    """End as an exception does, so that open runs are marked and temporary files removed; then leave."""
+    _leaving.set()
+    leave = threading.Timer(UNWIND_SECONDS, os._exit, (TERMINATED,))
+    leave.daemon = True
+    leave.start()
+    raise SystemExit(TERMINATED)
 
 
 def _leave_with(parent: int) -> None:

@@ -72,6 +72,8 @@ def test_own_settings_win_over_the_experiments() -> None:
         ("table2", Scope(datasets=("mars",)), "unknown dataset 'mars'"),
         ("table2", Scope(preset="best"), "unknown preset 'best'"),
         ("table2", Scope(settings={"learn.tau": -1}), "tau must be above 0"),
+        ("figure2", Scope(methods=("naive",)), "a temperature sweep has methods of its own"),
+        ("choices", Scope(methods=("naive",)), "choices has methods of its own"),
     ],
 )
 def test_wrong_input_is_said_before_anything_runs(target: str, scope: Scope, message: str) -> None:

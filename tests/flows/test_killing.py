@@ -87,11 +87,18 @@ def test_ending_is_one_line_and_loses_nothing(
     store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object],
     ending: signal.Signals, code: int, word: str,
 ) -> None:  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    environment["PREFECT_HOME"] = str(store_root / "prefect")  # hence a server of its own
     process = subprocess.Popen(
-        [command, "prepare", *wide_options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [command, "prepare", *wide_options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
     wait_for_temporary_folder(process, store_root, "train-loggers")  # type: ignore[arg-type]
-    os.kill(process.pid, ending)
+    os.killpg(process.pid, ending)  # as a terminal does: to the flow and to all that it started
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert (
