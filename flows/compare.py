@@ -41,7 +41,9 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
     groups = [group for group in _groups(cells) if not methods or group[0].method in methods]
     groups.sort(key=lambda group: _mean(group, metric).mean or float("inf"))
     champion = champion_of(tracker, dataset)
-    crowned = champion.run_id if champion else ""  # of the learning: a cell may have been run again since
+    crowned = (
+        str(champion.run_id) if champion else ""
+    )  # of the learning: a cell may have been run again since
     columns = list(dict.fromkeys([metric, *COLUMNS]))
     rows = [_row(group, groups, columns, crowned) for group in groups]
     if not any(row["settings"] for row in rows):
