@@ -56,6 +56,7 @@ def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         write_files(folder, result, facts, title, options.level)
+        writable_folder(options.out)
         for path in sorted(folder.iterdir()):
             shutil.copyfile(path, options.out / path.name)
         if not options.track:

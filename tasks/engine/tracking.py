@@ -110,7 +110,10 @@ class Tracker:
 
     def log_dataset(self, run_id: str, used: DatasetUsed) -> None:
         """List a dataset as the training data of a run."""
-        self._client.log_inputs(run_id, [used.as_input()])
+        with FileLock(
+            self._store.locks / "mlflow-datasets"
+        ):  # two at once, both new to it, and MLflow refuses
+            self._client.log_inputs(run_id, [used.as_input()])
 
     def models_of(self, run_id: str) -> list[str]:
         """The ids of the models that a run made; none if the run is gone."""
