@@ -1,5 +1,6 @@
 """A cell: a method on a dataset with one seed, from its logs to its evaluation."""
 
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -48,8 +49,18 @@ class Cell(BaseModel):
         return pipeline_settings(LEARN, self.dataset, self.seed, self.mirror, choices)
 
     def steps(self) -> dict[str, Step]:
-        """The cell as a pipeline; equal pipelines are equal values."""
+        """The cell as a pipeline; equal pipelines are equal values. Raises as `chosen` does."""
+        return self._steps
+
+    @cached_property
+    def _steps(self) -> dict[str, Step]:
         return learn_steps(self.chosen())
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """A worker process makes its own steps."""
+        state = super().__getstate__()
+        fields = {name: value for name, value in vars(self).items() if name != "_steps"}
+        return {**state, "__dict__": fields}
 
     def result(self, evaluation: Evaluation, page: str) -> CellResult:
         """The numbers of a finished cell."""

@@ -209,7 +209,7 @@ def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
             plan[name] = EXPERIMENTS[name](_narrowed(name, scope) if target == "all" else scope)
     for cells in plan.values():
         for cell in cells:
-            cell.chosen()
+            cell.steps()
     return plan
 
 

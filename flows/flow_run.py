@@ -1,8 +1,8 @@
 """MLflow runs of flows: of one pipeline, with its stages' runs nested or linked, or of many pipelines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +13,7 @@ from multilogger.tasks.engine.execution import Outcome, Runner, Status, Surround
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.engine.tracking import FLOW_LOCK, Tracker
+from multilogger.tasks.engine.tracking import FLOW_LOCK, NOTE_TAG, Tracker
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,13 @@ class TrackedRun:
 
 @dataclass(frozen=True)
 class FlowRun(TrackedRun):
-    """An open run of one pipeline: realise steps with `runner`, record results with `log_metrics`."""
+    """An open run of one pipeline: realise steps with `runner`, record results with `log_metrics`.
+
+    `paragraphs` open the run's description, which goes on with its stages.
+    """
 
     runner: Runner
+    paragraphs: list[str] = field(default_factory=list)
 
 
 def tidy(store: Store) -> None:
@@ -95,17 +99,16 @@ def flow_run(
     tags = {"flow": flow, "dataset": dataset, "seed": str(seed)} | ({"place": place} if place else {})
     with tracked_run(store, dataset, name, tags, params) as run:
         surroundings = Surroundings(root=store.root, dataset=dataset, seed=seed, flow_run_id=run.run_id)
-        runner = Runner(store, surroundings, only, refresh)
+        opened = FlowRun(run.run_id, run.tracker, Runner(store, surroundings, only, refresh))
         try:
-            yield FlowRun(run.run_id, run.tracker, runner)
+            yield opened
         finally:
-            experiment = run.tracker.experiment(dataset)
-            _link_stages(run.tracker, run.run_id, experiment, list(runner.outcomes.values()))
+            _link_stages(opened, run.tracker.experiment(dataset))
 
 
-def _link_stages(tracker: Tracker, run_id: str, experiment: str, outcomes: Sequence[Outcome]) -> None:
+def _link_stages(run: FlowRun, experiment: str) -> None:
     """Tags and a description that lead from the flow's run to the run that produced each result."""
-    made = [o for o in outcomes if o.status is not Status.SKIPPED]
+    made = [o for o in run.runner.outcomes.values() if o.status is not Status.SKIPPED]
     if not made:
         return
     tags = {f"stage.{o.stage}.run_id": o.artifact.run_id for o in made}
@@ -115,7 +118,6 @@ def _link_stages(tracker: Tracker, run_id: str, experiment: str, outcomes: Seque
         f"| {o.stage} | {o.status} | {o.artifact.key} | [{o.artifact.run_id}]({page}/{o.artifact.run_id}) |"
         for o in made
     ]
-    tags["mlflow.note.content"] = "\n".join(
-        ["| stage | status | key | run that produced it |", "|---|---|---|---|", *rows]
-    )
-    tracker.tag(run_id, tags)
+    table = "\n".join(["| stage | status | key | run that produced it |", "|---|---|---|---|", *rows])
+    tags[NOTE_TAG] = "\n\n".join([*run.paragraphs, table])
+    run.tracker.tag(run.run_id, tags)

@@ -1,5 +1,6 @@
 """Running one cell: every stage of its pipeline, under an MLflow run of its own."""
 
+from multilogger.flows.cell_pages import note_cell_run
 from multilogger.flows.cells import Cell
 from multilogger.flows.champion import promote
 from multilogger.flows.flow_run import Finished, flow_run
@@ -19,8 +20,10 @@ def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = F
     ) as run:
         outcomes = {stage: run.runner.realise(step) for stage, step in learn_steps(chosen).items()}
         record_cell(run.tracker, run.run_id, outcomes)
-    result = load_evaluation(outcomes["evaluate"].artifact)
-    run.tracker.describe(run.run_id, cell_note(cell.dataset, cell.preset, cell.seed, result))
+        evaluation = outcomes["evaluate"].artifact
+        result = load_evaluation(evaluation)
+        run.paragraphs.append(cell_note(cell.dataset, cell.preset, cell.seed, result))
+    note_cell_run(run.runner.store, evaluation, run.run_id)
     return Finished(outcomes, run.run_id)
 
 

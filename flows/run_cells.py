@@ -10,6 +10,7 @@ from prefect.transactions import CommitMode, transaction
 
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.cell_pages import CellPages
 from multilogger.flows.cells import Cell
 from multilogger.flows.flow_run import flow_run
 from multilogger.flows.run_cell import run_cell
@@ -25,7 +26,6 @@ from multilogger.tasks.engine.lookup import Lookup
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.evaluate import load_evaluation
 
 MOST_ROUNDS = 3
@@ -34,10 +34,9 @@ LOST = "its worker process died (out of memory, or killed)"
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """The evaluation of a cell and the MLflow run of the cell, or why there is none."""
+    """The evaluation of a cell, or why there is none."""
 
     evaluation: Artifact | None
-    run_id: str = ""
     error: str = ""
 
 
@@ -48,7 +47,7 @@ def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect s
     # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
     with transaction(commit_mode=CommitMode.EAGER):
         done = run_cell(cell, tidied=True)
-    return CellOutcome(done.outcomes["evaluate"].artifact, done.run_id)
+    return CellOutcome(done.outcomes["evaluate"].artifact)
 
 
 def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
@@ -68,28 +67,15 @@ def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
     known |= unusable
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
     known |= _run_missing(_leaders_first(rest), workers)
-    pages = Pages(store)
-    return [pages.result(cell, known[step["evaluate"]]) for cell, step in zip(cells, steps, strict=True)]
+    pages = CellPages(store)
+    return [_result(cell, known[step["evaluate"]], pages) for cell, step in zip(cells, steps, strict=True)]
 
 
-class Pages:
-    """Where MLflow shows the run of each cell; those of cells that other flows ran are looked up."""
-
-    def __init__(self, store: Store) -> None:
-        self._tracker = Tracker(store)
-        self._runs: dict[str, dict[str, str]] = {}
-
-    def result(self, cell: Cell, outcome: CellOutcome) -> CellResult:
-        if outcome.evaluation is None:
-            return cell.failure(outcome.error)
-        evaluation = load_evaluation(outcome.evaluation)
-        return cell.result(evaluation, self._page(cell.dataset, outcome.evaluation.run_id, outcome.run_id))
-
-    def _page(self, dataset: str, evaluate_run: str, cell_run: str) -> str:
-        if dataset not in self._runs:
-            self._runs[dataset] = self._tracker.flow_runs_by_stage(dataset, "evaluate")
-        run = cell_run or self._runs[dataset].get(evaluate_run, evaluate_run)
-        return f"#/experiments/{self._tracker.experiment(dataset)}/runs/{run}"
+def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
+    if outcome.evaluation is None:
+        return cell.failure(outcome.error)
+    evaluation = load_evaluation(outcome.evaluation)
+    return cell.result(evaluation, pages.address(cell.dataset, outcome.evaluation))
 
 
 def _prepare_data(missing: dict[Step, Cell]) -> dict[Step, CellOutcome]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from multilogger.components.learners.streamed_log import StreamedLog
     from multilogger.components.learners.training_log import TrainingLog
 
+NUMBERS = TypeAdapter(LearnerSettings)
 POLICY_FILES = ("policy.safetensors", "policy.json")
 CHOICES = {
     "method": SettingText("weighted-reg", "a learner or a reference; 'multilogger learn --help' lists them"),
@@ -77,7 +78,7 @@ class LearnSettings(StageSettings):
         for name, value in values.items():
             if name not in CHOICES:
                 numbers[name] = _listed(value) if isinstance(numbers[name], tuple) else value
-        return cls.model_validate(chosen | {"learner": TypeAdapter(LearnerSettings).validate_python(numbers)})
+        return cls.model_validate(chosen | {"learner": NUMBERS.validate_python(numbers)})
 
     def params(self) -> dict[str, Any]:
         values = super().params()

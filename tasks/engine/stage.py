@@ -11,6 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
@@ -129,6 +130,17 @@ class Step:
     stage: Stage
     settings: StageSettings
     inputs: tuple[tuple[str, "Step"], ...] = ()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Steps are the keys of many dictionaries, and a hash goes through all that feeds a step."""
+        return hash((self.stage.name, self.settings, self.inputs))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_hash"}  # of one process only
 
 
 def step(stage: Stage, settings: StageSettings, **inputs: Step) -> Step:

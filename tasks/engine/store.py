@@ -43,6 +43,11 @@ class Store:
         return self.root / "locks"
 
     @property
+    def cell_runs(self) -> Path:
+        """The MLflow run of each finished cell, by the key of its evaluation."""
+        return self.root / "cell-runs"
+
+    @property
     def prefect_home(self) -> Path:
         return self.root / "prefect"
 
@@ -65,11 +70,11 @@ class Store:
         """A random name, made once and moved with the store: it tells this store's runs from others'."""
         path = self.root / "store-id"
         if not path.exists():
-            draft = Path(tempfile.mkstemp(dir=self.root)[1])
-            draft.write_text(uuid4().hex)
-            with contextlib.suppress(FileExistsError):
-                path.hardlink_to(draft)  # whoever is first decides
-            draft.unlink()
+            with tempfile.NamedTemporaryFile("w", dir=self.root) as draft:
+                draft.write(uuid4().hex)
+                draft.flush()
+                with contextlib.suppress(FileExistsError):
+                    path.hardlink_to(draft.name)  # whoever is first decides
         return path.read_text()
 
     def open(self) -> "Store":
