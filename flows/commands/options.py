@@ -1,0 +1,59 @@
+"""The options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+OWN_FILES = "Your own files"
+Dataset = Annotated[str, typer.Option(help="Registered dataset, or a name for your own files.")]
+Seed = Annotated[int, typer.Option(min=0, help="Drives the loggers' sample, the replay and the split.")]
+Mirror = Annotated[
+    str | None,
+    typer.Option(envvar="MULTILOGGER_MIRROR", help="Folder or URL with LibSVM's layout. Default: LibSVM."),
+]
+Train = Annotated[Path | None, typer.Option(help="Multi-label svmlight file.", rich_help_panel=OWN_FILES)]
+Test = Annotated[Path | None, typer.Option(help="Multi-label svmlight file.", rich_help_panel=OWN_FILES)]
+Features = Annotated[int | None, typer.Option(help="Number of features.", rich_help_panel=OWN_FILES)]
+Labels = Annotated[int | None, typer.Option(help="Number of labels.", rich_help_panel=OWN_FILES)]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="naive, weighted, balanced, each also with -reg; wcrm; additive, additive-soft, dr; "
+        "full-information; or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
+    ),
+]
+Preset = Annotated[
+    str, typer.Option(help="paper: the printed settings; tuned: ours, chosen on validation risk.")
+]
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers, pairwise, all."
+    ),
+]
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target.")
+]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
+]
+Seeds = Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")]
+Out = Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")]
+Workers = Annotated[int, typer.Option(min=1, help="Cells to run at a time, one core each.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting, e.g. train-loggers.C=0.03. Repeatable."),
+]
+
+
+def own_files(
+    train: Path | None, test: Path | None, features: int | None, labels: int | None
+) -> dict[str, Any]:
+    """The options for own files as settings of `download`."""
+    given = {"train_path": train, "test_path": test, "features": features, "labels": labels}
+    return {
+        f"download.{name}": str(value.absolute()) if isinstance(value, Path) else value
+        for name, value in given.items()
+        if value is not None
+    }

@@ -1,0 +1,109 @@
+"""Many pipelines: tables and figures, now or by the clock, and the runs side by side."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from multilogger.flows.commands.closing import from_here, where_to_look
+from multilogger.flows.commands.options import (
+    Dataset,
+    Datasets,
+    Methods,
+    Mirror,
+    Out,
+    Preset,
+    Seeds,
+    Set,
+    Target,
+    Workers,
+)
+from multilogger.flows.errors import INCOMPLETE, one_line_errors
+
+
+def reproduce(
+    context: typer.Context,
+    target: Target = "table2",
+    datasets: Datasets = None,
+    methods: Methods = None,
+    seeds: Seeds = 10,
+    preset: Preset = "tuned",
+    mirror: Mirror = None,
+    out: Out = Path("reproduction"),
+    workers: Workers = 2,
+    assignments: Set = None,
+) -> None:
+    """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.experiments import Scope, plan_of
+        from multilogger.flows.session import flow_session
+        from multilogger.flows.settings import parse_assignments
+
+        settings = parse_assignments(assignments or [], "learn")
+        chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
+        plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))  # a typing error is said now
+        with flow_session(context.obj) as terminal:
+            from multilogger.flows.reproduce import reproduce as flow
+
+            done = flow(target, datasets, methods, seeds, preset, mirror, str(out), settings, workers)
+        from multilogger.flows.reproduction_tables import reproduction_tables
+
+        for title, rows in reproduction_tables(done.reproduction).items():
+            terminal.table(title, rows)
+        typer.echo(f"Report      {from_here(done.out / 'report.html')}")
+        where_to_look(done.run_id)
+        if done.failures:
+            terminal.say(
+                f"multilogger: {len(done.failures)} of {len(done.reproduction.cells)} cells failed; "
+                "the report says why, and the same command runs those again"
+            )
+            raise typer.Exit(INCOMPLETE)
+
+
+def serve(
+    context: typer.Context,
+    target: Target = "table2",
+    cron: Annotated[str, typer.Option(help="When to run: minute hour day month weekday.")] = "0 2 * * *",
+    timezone: Annotated[str, typer.Option(help="Of the cron line, e.g. Europe/Berlin.")] = "UTC",
+    name: Annotated[str | None, typer.Option(help="Default: the target and the datasets.")] = None,
+    datasets: Datasets = None,
+    methods: Methods = None,
+    seeds: Seeds = 10,
+    preset: Preset = "tuned",
+    mirror: Mirror = None,
+    out: Out = Path("reproduction"),
+    workers: Workers = 2,
+    assignments: Set = None,
+) -> None:
+    """Run a reproduction by the clock, on the Prefect server of 'multilogger up' or PREFECT_API_URL."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.schedule import checked_schedule, reproduce_parameters
+        from multilogger.flows.serve import serve_schedule
+        from multilogger.tasks.engine.store import Store
+
+        Store.current().open()  # Prefect makes its home there when it is imported
+        parameters = reproduce_parameters(
+            target, datasets, methods, seeds, preset, mirror, out, assignments or [], workers
+        )
+        called = name or "-".join([target, *(datasets or [])])
+        serve_schedule(checked_schedule(called, cron, timezone, parameters))
+
+
+def compare(
+    context: typer.Context,
+    dataset: Dataset = "digits",
+    metric: Annotated[str, typer.Option(help="What to sort by: exp, greedy, validation_risk, ...")] = "exp",
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", "--method", help="Only these methods. Repeatable.")
+    ] = None,
+) -> None:
+    """Compare the methods of a dataset, from MLflow's finished runs."""
+    with one_line_errors(context.obj):
+        from multilogger.flows.existing_runs import existing_runs
+        from multilogger.flows.terminal import Terminal
+
+        tracker = existing_runs()
+        from multilogger.flows.compare import compare as comparison
+
+        shown = comparison(tracker, dataset, metric, methods or ())
+        Terminal().table(shown.title, shown.rows)
