@@ -65,6 +65,6 @@ def find_dataset(name: str) -> DatasetSpec:
     if name not in DATASETS:
         raise BadInput(
             f"unknown dataset {name!r}; choose one of {', '.join(DATASETS)}, "
-            "or give your own files with --train, --test, --features and --labels"
+            "or give 'prepare' and 'learn' your own files with --train, --test, --features and --labels"
         )
     return DATASETS[name]

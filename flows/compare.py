@@ -1,5 +1,6 @@
 """`multilogger compare`: the methods of a dataset side by side, from MLflow's runs."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.tracking import Tracker
 
 RUN_CHARACTERS = 12  # `stage --run` takes the beginning of an id
+MORE_IS_BETTER = frozenset({"effective_rows"})
 METRICS = ("exp", "greedy", "validation_risk", "certificate_log10", "effective_rows")
 COLUMNS = {"exp": "EXP", "greedy": "greedy", "validation_risk": "validation risk"}
 
@@ -39,7 +41,7 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
     if wrong:
         raise BadInput(f"MLflow has no finished run of {wrong[0]!r} on {dataset}, only of {', '.join(known)}")
     groups = [group for group in _groups(cells) if not methods or group[0].method in methods]
-    groups.sort(key=lambda group: _mean(group, metric).mean or float("inf"))
+    groups.sort(key=lambda group: _rank(group, metric))
     champion = champion_of(tracker, dataset)
     crowned = (
         str(champion.run_id) if champion else ""
@@ -94,6 +96,12 @@ def _what_differs(cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) 
 
 def _mean(group: Sequence[RecordedCell], metric: str) -> MeanOverSeeds:
     return mean_over_seeds([cell.metrics[metric] for cell in group if metric in cell.metrics])
+
+
+def _rank(group: Sequence[RecordedCell], metric: str) -> float:
+    """Least first, but for what is better the more there is of it; groups without the metric last."""
+    mean = _mean(group, metric).mean
+    return math.inf if mean is None else -mean if metric in MORE_IS_BETTER else mean
 
 
 def _shown(mean: MeanOverSeeds) -> str:

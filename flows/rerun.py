@@ -9,9 +9,11 @@ from prefect import flow
 from multilogger.flows.flow_run import FlowRun, flow_run
 from multilogger.flows.pipeline import LEARN, PREPARE, learn_steps, prepare_steps
 from multilogger.flows.record_cell import record_cell
+from multilogger.flows.run_cell import crown
 from multilogger.flows.settings import PipelineSettings, flat, pipeline_settings
 from multilogger.flows.template import Template, read_template
 from multilogger.tasks.engine.execution import Outcome, Status
+from multilogger.tasks.engine.progress import tick_off
 from multilogger.tasks.engine.stage import shown
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import TEMPLATE_TAG, Tracker
@@ -90,6 +92,8 @@ def _rerun(
         outcome = run.runner.realise(target)
         inputs = {label: run.runner.realise(source) for label, source in target.inputs}
         _record(run, outcome, template)
+    if name == "evaluate":
+        tick_off(crown(run.tracker, dataset))
     return Rerun(outcome, inputs, run.run_id)
 
 

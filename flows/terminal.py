@@ -1,6 +1,7 @@
 """The terminal: progress bars and tables, by Rich, on stderr and stdout."""
 
 import os
+import time
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +13,7 @@ from rich.table import Table
 from multilogger.flows.tables import Rows
 
 PIPE_WIDTH = 120  # where there is no terminal to fit into
+PIPE_SECONDS = 30.0  # between two lines about long work, in a log file
 
 
 class TerminalBar:
@@ -20,6 +22,7 @@ class TerminalBar:
     def __init__(self, terminal: "Terminal", doing: str, total: float | None) -> None:
         self._terminal = terminal
         self._task: TaskID = terminal.progress.add_task(doing, total=total, note="")
+        self._doing, self._total, self._done, self._said = doing, total, 0.0, time.monotonic()
         terminal.idle(False)
 
     def __enter__(self) -> Self:
@@ -33,10 +36,15 @@ class TerminalBar:
 
     def __call__(self, amount: float = 1.0, note: str = "") -> None:
         self._terminal.progress.update(self._task, advance=amount, note=note)
+        self._done += amount
+        if not self._terminal.err.is_terminal and time.monotonic() - self._said >= PIPE_SECONDS:
+            self._said = time.monotonic()
+            share = f" ({self._done / self._total:.0%})" if self._total else ""
+            self._terminal.say(f"{self._doing}: {self._done:.0f} done{share}")
 
 
 class Terminal:
-    """Watches a flow: a live display on a terminal; elsewhere only what must be said."""
+    """Watches a flow: a live display on a terminal; elsewhere a line now and then."""
 
     def __init__(self) -> None:
         self.out = Console()

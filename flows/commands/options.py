@@ -19,7 +19,7 @@ Labels = Annotated[int | None, typer.Option(help="Number of labels.", rich_help_
 Method = Annotated[
     str,
     typer.Option(
-        help="naive, weighted, balanced, each also with -reg; wcrm; additive, additive-soft, dr; "
+        help="naive, weighted, balanced, each also with -reg and -exact; wcrm; additive, additive-soft, dr; "
         "full-information; or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
     ),
 ]

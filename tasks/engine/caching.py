@@ -51,7 +51,7 @@ class ArtifactReference(Serializer):
         try:
             artifact.verify()
         except DamagedArtifact as damage:
-            say(f"{artifact.stage}: cached result {artifact.key[:8]} is damaged, {damage}; {MENDING}")
+            say(f"{artifact.stage}: cached result {artifact.key[:8]} cannot be used, {damage}; {MENDING}")
             raise
         return artifact
 
