@@ -1,12 +1,9 @@
 """Schedules on a real server: by the clock, by hand, and one at a time."""
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -19,34 +16,11 @@ from multilogger.components.errors import BadInput
 from multilogger.flows.learn import learn
 from multilogger.flows.reproduce import reproduce
 from multilogger.flows.schedule import checked_schedule, reproduce_parameters
+from tests.flows.prefect_api import ask, runs_of, states_of, trigger
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 WAIT_SECONDS = 600
 CHEAP = ["table2", "--dataset", "digits", "--method", "crf", "--seeds", "1", "--workers", "1"]
-
-
-def ask(api: str, path: str, question: dict[str, Any] | None = None) -> Any:
-    """An answer of Prefect's API."""
-    body = None if question is None else json.dumps(question).encode()
-    request = urllib.request.Request(f"{api}/{path}", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
-
-
-def runs_of(api: str, deployment: str, **flow_runs: Any) -> list[dict[str, Any]]:
-    """The runs of a deployment that Prefect's filter finds."""
-    found: list[dict[str, Any]] = ask(
-        api,
-        "flow_runs/filter",
-        {"deployments": {"name": {"any_": [deployment]}}, "flow_runs": flow_runs},
-    )
-    return found
-
-
-def states_of(api: str, run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The states that a run went through, oldest first."""
-    found = ask(api, f"flow_run_states/?flow_run_id={run['id']}")
-    return sorted(found, key=lambda state: str(state["timestamp"]))
 
 
 def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
@@ -57,20 +31,6 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
             return found
         time.sleep(0.5)
     raise AssertionError("it never happened")
-
-
-def trigger(deployment: str, *parameters: str) -> str:
-    """`prefect deployment run`, as a person types it; the id of the run."""
-    prefect = str(Path(sys.executable).with_name("prefect"))
-    chosen = [part for parameter in parameters for part in ("-p", parameter)]
-    shown = subprocess.run(
-        [prefect, "--no-prompt", "deployment", "run", f"reproduce/{deployment}", *chosen],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"COLUMNS": "200"},
-    ).stdout
-    return next(line.split()[-1] for line in shown.splitlines() if "UUID:" in line)
 
 
 @contextmanager

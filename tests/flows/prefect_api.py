@@ -1,0 +1,54 @@
+"""Asking a real Prefect server, by its API and by its command."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+
+def ask(api: str, path: str, question: dict[str, Any] | None = None) -> Any:
+    """An answer of Prefect's API."""
+    body = None if question is None else json.dumps(question).encode()
+    request = urllib.request.Request(f"{api}/{path}", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def runs_of(api: str, deployment: str, **flow_runs: Any) -> list[dict[str, Any]]:
+    """The runs of a deployment that Prefect's filter finds."""
+    found: list[dict[str, Any]] = ask(
+        api,
+        "flow_runs/filter",
+        {"deployments": {"name": {"any_": [deployment]}}, "flow_runs": flow_runs},
+    )
+    return found
+
+
+def states_of(api: str, run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The states that a run went through, oldest first."""
+    found = ask(api, f"flow_run_states/?flow_run_id={run['id']}")
+    return sorted(found, key=lambda state: str(state["timestamp"]))
+
+
+def prefect(*arguments: str, **options: Any) -> str:
+    """Prefect's own command, as a person types it; what it prints."""
+    command = str(Path(sys.executable).with_name("prefect"))
+    environment = os.environ | {"COLUMNS": "200"}
+    return subprocess.run(
+        [command, "--no-prompt", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        **options,
+    ).stdout
+
+
+def trigger(deployment: str, *parameters: str) -> str:
+    """Run a deployment with parameters of its own; the id of the run."""
+    chosen = [part for parameter in parameters for part in ("-p", parameter)]
+    shown = prefect("deployment", "run", f"reproduce/{deployment}", *chosen)
+    return next(line.split()[-1] for line in shown.splitlines() if "UUID:" in line)

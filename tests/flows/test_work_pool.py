@@ -1,0 +1,30 @@
+"""`prefect.yaml` as the README says: a work pool, its deployments, a worker."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.flows.prefect_api import ask, prefect, trigger
+
+
+@pytest.mark.slow
+def test_a_worker_runs_a_deployment_of_prefect_yaml(
+    store_root: Path, prefect_server: str, tmp_path: Path
+) -> None:
+    prefect("work-pool", "create", "multilogger", "--type", "process")
+    prefect("deploy", "--all", cwd=REPOSITORY)
+    nightly = ask(prefect_server, "deployments/name/reproduce/nightly-yeast")
+    weekly = ask(prefect_server, "deployments/name/reproduce-all/weekly-all")
+    for deployment, cron in ((nightly, "0 2 * * *"), (weekly, "0 4 * * 6")):
+        assert [(s["schedule"]["cron"], s["active"]) for s in deployment["schedules"]] == [(cron, True)]
+        assert deployment["concurrency_options"]["collision_strategy"] == "ENQUEUE"
+        assert deployment["parameters"]["seeds"] == 10
+
+    out = tmp_path / "out"
+    small = ['datasets=["digits"]', 'methods=["crf"]', "seeds=1", f"out={out}"]
+    run = trigger("nightly-yeast", *small)
+    prefect("worker", "start", "--pool", "multilogger", "--run-once", cwd=REPOSITORY)
+    assert ask(prefect_server, f"flow_runs/{run}")["state"]["type"] == "COMPLETED"
+    assert (out / "table2.csv").read_text().count("\n") == 2
+    assert list((store_root / "artifacts" / "evaluate").iterdir())
