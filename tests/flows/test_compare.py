@@ -90,6 +90,15 @@ def test_one_row_a_method_with_means_over_seeds(tracker: Tracker) -> None:
     assert "settings" not in only[0]
 
 
+def test_the_best_is_first_also_where_zero_or_more_is_best(tracker: Tracker) -> None:
+    for method, rows in (("naive", 10.0), ("weighted", 0.0), ("balanced", 30.0)):
+        run = write_run(tracker, method, 0, rows)
+        tracker.log(run, {}, [MetricPoint("effective_rows", rows)])
+    assert [row["method"] for row in compare(tracker, "digits").rows] == ["weighted", "naive", "balanced"]
+    by_rows = compare(tracker, "digits", "effective_rows").rows
+    assert [row["method"] for row in by_rows] == ["balanced", "naive", "weighted"]
+
+
 @pytest.mark.parametrize(
     ("choices", "message"),
     [

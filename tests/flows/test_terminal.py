@@ -1,0 +1,17 @@
+"""What a log file is told of long work."""
+
+import pytest
+
+from multilogger.flows import terminal
+from multilogger.flows.terminal import Terminal
+
+
+def test_a_pipe_hears_now_and_then_how_far_long_work_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Terminal() as watcher, watcher.bar("cells", 4) as advance:
+        advance(1)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(terminal, "PIPE_SECONDS", 0.0)
+        advance(2, "a note")
+    assert capsys.readouterr().err == "cells: 3 done (75%)\n"
