@@ -45,4 +45,8 @@ class CellPages:
     def _found(self, dataset: str, evaluation: Artifact) -> str:
         if dataset not in self._searched:
             self._searched[dataset] = self._tracker.flow_runs_by_stage(dataset, "evaluate")
-        return self._searched[dataset].get(evaluation.run_id, evaluation.run_id)
+        run = self._searched[dataset].get(evaluation.run_id)
+        if run is None:
+            return evaluation.run_id
+        note_cell_run(self._store, evaluation, run)
+        return run

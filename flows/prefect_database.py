@@ -29,12 +29,23 @@ def setting_up(store: Store) -> Iterator[bool]:
 
     Two processes on a fresh home race otherwise.
     """
-    home = Path(os.environ["PREFECT_HOME"])
-    done = home / f"migrated-{version('prefect')}"
     with FileLock(store.locks / "prefect-setup"):
-        _check(home / "prefect.db")
-        yield not done.exists() or not (home / "prefect.db").exists()
-        done.touch()
+        _check(_database())
+        yield not is_migrated()
+        _mark().touch()
+
+
+def is_migrated() -> bool:
+    """Whether there is a database that this version of Prefect has brought up to date."""
+    return _mark().exists() and _database().exists()
+
+
+def _database() -> Path:
+    return Path(os.environ["PREFECT_HOME"]) / "prefect.db"
+
+
+def _mark() -> Path:
+    return Path(os.environ["PREFECT_HOME"]) / f"migrated-{version('prefect')}"
 
 
 def _check(path: Path) -> None:

@@ -2,10 +2,11 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.prefect_database import is_migrated
 from multilogger.flows.running_servers import API_VARIABLE, complaint, running_servers, using_server
 from multilogger.flows.terminal import Terminal
 from multilogger.tasks.engine.progress import say, watched_by
@@ -15,19 +16,22 @@ RECORDING_SECONDS = 1.5  # the ephemeral server writes its last task records wit
 
 
 @contextmanager
-def flow_session(debug: bool) -> Iterator[Terminal]:
-    """Open the store and show what the enclosed flow does."""
+def flow_session(debug: bool, check: Callable[[], object] = lambda: None) -> Iterator[Terminal]:
+    """Open the store and show what the enclosed flow does; `check` says what is wrong before it begins."""
+    if not is_migrated():
+        check()  # before a store is made, and half a minute spent on its databases
     store = Store.current().open()
     if not debug:
         quieten()
     with Terminal() as terminal, watched_by(terminal):
         if server := running_server(store):
+            check()
             with using_server(server):
                 yield terminal
         else:
             from multilogger.flows.ephemeral_server import ephemeral_server
 
-            with ephemeral_server(store) as server, using_server(server):
+            with ephemeral_server(store, check) as server, using_server(server):
                 yield terminal
                 time.sleep(RECORDING_SECONDS)
 

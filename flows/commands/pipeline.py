@@ -1,5 +1,6 @@
 """One pipeline: logs, a policy from them, or one stage again."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -42,10 +43,8 @@ def prepare(
         settings = parse_assignments(assignments or [], stages=PREPARE) | own_files(
             train, test, features, labels
         )
-        pipeline_settings(
-            PREPARE, dataset, seed, mirror, settings
-        )  # a typing error is said before anything starts
-        with flow_session(context.obj) as terminal:
+        check = partial(pipeline_settings, PREPARE, dataset, seed, mirror, settings)
+        with flow_session(context.obj, check) as terminal:
             from multilogger.flows.prepare import prepare as flow
             from multilogger.flows.summary import log_rows, policy_rows, stage_rows
 
@@ -82,8 +81,8 @@ def learn(
 
         settings = parse_assignments(assignments or [], "learn") | own_files(train, test, features, labels)
         choices = {"learn.method": method, "learn.preset": preset} | settings
-        pipeline_settings(LEARN, dataset, seed, mirror, choices)
-        with flow_session(context.obj) as terminal:
+        check = partial(pipeline_settings, LEARN, dataset, seed, mirror, choices)
+        with flow_session(context.obj, check) as terminal:
             from multilogger.flows.learn import learn as flow
             from multilogger.flows.summary import estimate_rows, loss_rows, stage_rows
 
@@ -134,8 +133,9 @@ def stage(
         settings = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
         if name not in PREPARE:
             settings = {"learn.method": method, "learn.preset": preset} | settings
-        pipeline_settings(PREPARE if name in PREPARE else LEARN, dataset, seed, mirror, settings)
-        with flow_session(context.obj) as terminal:
+        stages = PREPARE if name in PREPARE else LEARN
+        check = partial(pipeline_settings, stages, dataset, seed, mirror, settings)
+        with flow_session(context.obj, check) as terminal:
             from multilogger.flows.rerun import rerun_stage
             from multilogger.flows.summary import stage_rows
 

@@ -35,14 +35,18 @@ def reproduce(
 ) -> None:
     """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
     with one_line_errors(context.obj):
-        from multilogger.flows.experiments import Scope, plan_of
         from multilogger.flows.session import flow_session
         from multilogger.flows.settings import parse_assignments
 
         settings = parse_assignments(assignments or [], "learn")
-        chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
-        plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))  # a typing error is said now
-        with flow_session(context.obj) as terminal:
+
+        def check() -> None:
+            from multilogger.flows.experiments import Scope, plan_of
+
+            chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
+            plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))
+
+        with flow_session(context.obj, check) as terminal:
             from multilogger.flows.reproduce import reproduce as flow
 
             done = flow(target, datasets, methods, seeds, preset, mirror, str(out), settings, workers)

@@ -37,7 +37,7 @@ def prefect(*arguments: str, **options: Any) -> str:
     """Prefect's own command, as a person types it; what it prints."""
     command = str(Path(sys.executable).with_name("prefect"))
     environment = os.environ | {"COLUMNS": "200"}
-    return subprocess.run(
+    shown: str = subprocess.run(
         [command, "--no-prompt", *arguments],
         capture_output=True,
         text=True,
@@ -45,6 +45,7 @@ def prefect(*arguments: str, **options: Any) -> str:
         env=environment,
         **options,
     ).stdout
+    return shown
 
 
 def trigger(deployment: str, *parameters: str) -> str:
