@@ -1,9 +1,10 @@
 """WCRM, weighted counterfactual risk minimisation (section 2.1.2): the paper's baseline.
 
-min_W  sum_j lambda*_j sum_i u_i + v sqrt(Var(lambda*_j n_j u_i) / n) + l2 |W|^2,  u = min(h/h_j, clip) l,
+min_W sum_j lambda*_j sum_i u_i + v sqrt(Var(lambda*_j n_j u_i) / n) + l2 |W - W_0|^2, u = min(h/h_j, clip) l,
 
 over linear softmax policies, which factorise into one logistic policy a label, by full-batch L-BFGS. An epoch
-is one point of the grid over (clip, v, l2); the validation split chooses the point.
+is one point of the grid over (clip, v, l2); the validation split chooses the point. W_0 is 0, the uniform
+policy, or where there is a warm start the copy of the best logger.
 """
 
 import itertools
@@ -40,7 +41,7 @@ class GridPoint:
 
 
 class WCRMLearner:
-    """Fits every point of the grid in turn, each from the uniform policy or a copy of the best logger."""
+    """Fits every point of the grid in turn, each from W_0."""
 
     def __init__(self, log: TrainingLog, settings: LearnerSettings, seed: int) -> None:
         self.settings = settings
@@ -93,7 +94,7 @@ class WCRMLearner:
         self.fitted += 1
 
     def _start(self) -> Vector:
-        """The weights that every point starts from, flat."""
+        """W_0, flat."""
         if not self.settings.warm_start:
             return np.zeros(self.wide.shape[1] * self.action.shape[1])
         clone_best_logger(self.network, self.x, self.measure, self.settings, self.generator)
@@ -129,7 +130,8 @@ class WCRMLearner:
         terms = coefficients * u
         # Deviation: the printed variance is of lambda*_j n_j u_i, whose mean is not the risk when the n_j
         # differ; n lambda*_j u_i has the risk as its mean. For two equal loggers it is twice the printed one.
-        value = terms.mean() + point.l2 * weights[:-1].square().sum()
+        moved = weights - torch.from_numpy(self.start).view_as(weights)
+        value = terms.mean() + point.l2 * moved[:-1].square().sum()
         if point.variance > 0:
             value = value + point.variance * torch.sqrt(terms.var() / len(terms))
         return value
