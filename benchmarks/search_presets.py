@@ -2,6 +2,7 @@
 
     python benchmarks/search_presets.py <mirror> yeast weighted
     python benchmarks/search_presets.py <mirror> yeast weighted-reg --kappas 0.25 1 4 --taus 0.5 1 2
+    python benchmarks/search_presets.py <mirror> tmc500 wcrm --set warm_start=5 --try clip=[3,10]
 
 A direct method goes through its settings one after the other. A constrained method is searched against a
 constraint that never binds, which is its direct twin bit for bit: the grid is learned with a few seeds, the
@@ -16,6 +17,7 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from bandit_data import open_benchmark
@@ -138,6 +140,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--screen", type=int, default=2, help="seeds that screen the grid of a -reg method")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=JSON", help="changes of the start")
     parser.add_argument("--only", nargs="*", help="settings to go through; all of the method's if not given")
+    parser.add_argument(
+        "--try", dest="tries", nargs="*", metavar="NAME=JSON", help="lists to go through instead"
+    )
     parser.add_argument("--kappas", type=float, nargs="+", default=list(KAPPAS))
     parser.add_argument("--taus", type=float, nargs="+", default=list(TAUS))
     parser.add_argument("--also", nargs="*", default=[], metavar="JSON", help="candidates beside the grid")
@@ -151,13 +156,27 @@ def typed(settings: LearnerSettings, changes: Changes) -> Changes:
     return {name: type(getattr(settings, name))(value) for name, value in changes.items()}
 
 
+def parsed(assignments: list[str]) -> dict[str, Any]:
+    """NAME=JSON as names and values."""
+    pairs = (assignment.split("=", 1) for assignment in assignments)
+    return {name: json.loads(value) for name, value in pairs}
+
+
+def values_to_try(arguments: argparse.Namespace, start: LearnerSettings) -> Values:
+    """What a coordinate search goes through: the lists that were given, else the method's own."""
+    if arguments.tries is not None:
+        lists = parsed(arguments.tries)
+        return {name: tuple(typed(start, {name: v})[name] for v in tries) for name, tries in lists.items()}
+    values = CLOSED_FORM if arguments.method.endswith("-exact") else DIRECT
+    return values if arguments.only is None else {name: values[name] for name in arguments.only}
+
+
 def main() -> None:
     arguments = parse()
     torch.set_num_threads(1)
     dataset, method = arguments.dataset, arguments.method
     start = preset("tuned", dataset, method)
-    pairs = (change.split("=", 1) for change in arguments.set)
-    changed = typed(start, {name: json.loads(value) for name, value in pairs})
+    changed = typed(start, parsed(arguments.set))
     start = replace(start, **changed)
     benchmark = open_benchmark(arguments.mirror, dataset)
     logs = {seed: benchmark.log(seed, SplitBy.CONTEXT) for seed in arguments.seeds}
@@ -168,9 +187,7 @@ def main() -> None:
         grid += [changed | typed(start, json.loads(text)) for text in arguments.also]
         best, seen = constraint_search(method, logs, start, grid, arguments.screen, tell)
     else:
-        values = CLOSED_FORM if method.endswith("-exact") else DIRECT
-        if arguments.only is not None:
-            values = {name: values[name] for name in arguments.only}
+        values = values_to_try(arguments, start)
         best, seen = coordinate_search(method, logs, start, changed, values, tell)
     print(f"chosen: {best.name}")  # noqa: T201
     show(best, seen[0])

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import ADDITIVE_METHODS, PRESETS, preset
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.settings import LearnerSettings, newer_and_unused
 from multilogger.components.loggers import load_policies
 from multilogger.tasks.additivity_check import check_additivity
 from multilogger.tasks.dataset_files import load_facts
@@ -84,6 +84,11 @@ class LearnSettings(StageSettings):
         values = super().params()
         return {**values.pop("learner"), **values}
 
+    def identity(self) -> dict[str, Any]:
+        """As of any stage, but a number that is newer than some results counts only where it is used."""
+        left_out = newer_and_unused(self.learner)
+        return {name: value for name, value in super().identity().items() if name not in left_out}
+
 
 def check_method(method: str) -> None:
     """Refuse a method that is neither a learner nor a reference."""
@@ -127,7 +132,8 @@ def _learned(
     torch.set_num_threads(1)  # sums in another order would change the last bits
     training_log = _training_log(settings, data, loggers, log)
     numbers = replace(settings.learner, loss=load_facts(data).loss)
-    with run.progress(settings.method, settings.learner.epochs) as advance:
+    epochs = numbers.epochs + (numbers.warm_start > 0)
+    with run.progress(settings.method, epochs) as advance:
 
         def show(record: "EpochRecord") -> None:
             advance(1, f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}")

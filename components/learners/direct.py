@@ -12,6 +12,7 @@ from multilogger.components.learners.objectives import Objective, minibatch_risk
 from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.training_log import TensorRows, TrainingLog
+from multilogger.components.learners.warm_start import clone_best_logger
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix
@@ -39,6 +40,7 @@ class DirectLearner:
         )
         self.measure = Measure(log, objective, settings)
         self.looked: Look | None = None
+        self.to_clone = settings.warm_start > 0
         self.rows = TensorRows.of(self.measure.train)
         self.log_denominator = objective.log_denominator(self.rows)
         self.shift = shift_of(self.measure.train, settings.loss_shift)
@@ -56,14 +58,18 @@ class DirectLearner:
 
     @property
     def epochs(self) -> int:
-        return self.settings.epochs
+        return self.settings.epochs + (self.settings.warm_start > 0)
 
     @property
     def patience(self) -> int:
         return self.settings.patience
 
     def run_epoch(self) -> None:
-        """Algorithm 1, steps 2 to 5, once through the log."""
+        """Algorithm 1, steps 2 to 5, once through the log; the first epoch of a warm start only clones."""
+        if self.to_clone:
+            self.to_clone, self.looked = False, None
+            clone_best_logger(self.network, self.x, self.measure, self.settings, self.generator)
+            return
         batch = self.look().train
         self.shares = self.objective.shares(batch, self.settings)
         shares = torch.from_numpy(self.shares.astype(np.float32))
@@ -120,7 +126,7 @@ class DirectLearner:
         return state
 
     def restore(self, state: State) -> None:
-        self.looked = None
+        self.to_clone, self.looked = False, None
         self.network.load_state_dict(state.below("network").tensors)
         restore_optimiser(self.optimiser, state.below("optimiser"))
         self.generator.set_state(state.tensors["generator"])

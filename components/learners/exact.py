@@ -24,6 +24,7 @@ from multilogger.components.learners.objectives import Objective, row_risk, shif
 from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.warm_start import clone_best_logger
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.torch_policies import KnownLoggers, log_d2_each, log_probability_at
@@ -62,6 +63,7 @@ class ExactLearner:
         )
         self.measure = Measure(log, objective, settings)
         self.looked: Look | None = None
+        self.to_clone = settings.warm_start > 0
         self.rows = ContextRows.of(self.measure.train, log.contexts)
         self.log_denominator = objective.log_denominator(self.rows.rows)
         self.loggers = KnownLoggers.of(log.logger_logits).to(self.x.dtype)
@@ -77,14 +79,21 @@ class ExactLearner:
 
     @property
     def epochs(self) -> int:
-        return self.settings.epochs
+        return self.settings.epochs + (self.settings.warm_start > 0)
 
     @property
     def patience(self) -> int:
         return self.settings.patience
 
     def run_epoch(self) -> None:
-        """One pass over the contexts at fixed lambda*, then one step of the multiplier."""
+        """One pass over the contexts at fixed lambda*, then one step of the multiplier.
+
+        The first epoch of a warm start only clones.
+        """
+        if self.to_clone:
+            self.to_clone, self.looked = False, None
+            clone_best_logger(self.network, self.x, self.measure, self.settings, self.generator)
+            return
         batch = self.look().train
         self.shares = self.objective.shares(batch, self.settings)
         if self.settings.loss_shift is LossShift.RUNNING:
@@ -159,7 +168,7 @@ class ExactLearner:
         return state | State({"generator": self.generator.get_state()}, numbers)
 
     def restore(self, state: State) -> None:
-        self.looked = None
+        self.to_clone, self.looked = False, None
         self.network.load_state_dict(state.below("network").tensors)
         restore_optimiser(self.optimiser, state.below("optimiser"))
         self.generator.set_state(state.tensors["generator"])

@@ -13,7 +13,7 @@ from multilogger.components.learners.exact import ExactLearner
 from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.settings import LearnerSettings, newer_and_unused
 from multilogger.components.learners.streamed import StreamedLearner
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.training import Learner, OnEpoch, train
@@ -102,7 +102,9 @@ def learn(
     run: dict[str, object] = {
         "method": method,
         "seed": seed,
-        "settings": asdict(settings),
+        "settings": {
+            name: v for name, v in asdict(settings).items() if name not in newer_and_unused(settings)
+        },
         "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
     }
     if isinstance(log, StreamedLog):

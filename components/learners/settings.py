@@ -66,6 +66,9 @@ class LearnerSettings:
     batch_size: int = 500
     epochs: int = 300
     patience: int = 50
+    # passes in which the policy copies the best logger before the first epoch, and their first rate
+    warm_start: int = 0
+    warm_start_rate: float = 3e-3
     # lambda*, for the weighted methods: the least share n_j lambda_j of a logger, and whether to keep 1/n
     lambda_floor: float = 0.0
     freeze_lambda: bool = False
@@ -139,10 +142,16 @@ class LearnerSettings:
         return math.inf if self.weights is Weights.RAW else self.clip
 
 
+def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:
+    """Settings that came after the first results were kept, and are off: these results are still theirs."""
+    return frozenset() if settings.warm_start else frozenset({"warm_start", "warm_start_rate"})
+
+
 def _check_positive(settings: LearnerSettings) -> None:
     for name in (
         "clip",
         "risk_rate",
+        "warm_start_rate",
         "regulariser_rate",
         "discriminator_rate",
         "tau",
@@ -173,6 +182,7 @@ def _check_positive(settings: LearnerSettings) -> None:
             raise BadInput(f"{name} must be at least 1, got {count}")
     for name in (
         "weight_decay",
+        "warm_start",
         "warm_up_steps",
         "warm_up_epochs",
         "checkpoint_every",

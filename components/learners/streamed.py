@@ -1,5 +1,7 @@
 """Direct learning (section 2.1.1) from a log that is larger than memory: `direct.py`, with rows from disk."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -12,6 +14,7 @@ from multilogger.components.learners.state import State, module_state, optimiser
 from multilogger.components.learners.streamed_batches import Records, streamed_batches
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedLook, StreamedMeasure
+from multilogger.components.learners.warm_start import BATCH_ROWS, Example, clone
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.torch_policies import log_probability
@@ -37,8 +40,9 @@ class StreamedLearner:
         )
         self.measure = StreamedMeasure(log, objective, settings)
         self.looked: StreamedLook | None = None
-        means = (log.train.delta_sums / log.train.counts).tolist()
-        self.shift = shift_from(means, log.labels, settings.loss_shift)
+        self.to_clone = settings.warm_start > 0
+        self.mean_losses = (log.train.delta_sums / log.train.counts).tolist()
+        self.shift = shift_from(self.mean_losses, log.labels, settings.loss_shift)
         self.shares = log.train.counts / log.train.counts.sum()
         self.finished = 0
 
@@ -48,14 +52,18 @@ class StreamedLearner:
 
     @property
     def epochs(self) -> int:
-        return self.settings.epochs
+        return self.settings.epochs + (self.settings.warm_start > 0)
 
     @property
     def patience(self) -> int:
         return self.settings.patience
 
     def run_epoch(self) -> None:
-        """Algorithm 1, steps 2 to 5, once through the log."""
+        """Algorithm 1, steps 2 to 5, once through the log; the first epoch of a warm start only clones."""
+        if self.to_clone:
+            self.to_clone, self.looked = False, None
+            clone(self.network, self.x, self.examples, self.settings)
+            return
         sums = self.look().sums
         self.shares = self.objective.shares_from(sums.clipped, self.settings)
         shares = torch.from_numpy(self.shares.astype(np.float32))
@@ -63,24 +71,26 @@ class StreamedLearner:
         if self.settings.loss_shift is LossShift.RUNNING:
             shift = min(shift, self.measure.running_risk(sums, self.shares))
         self.looked = None
-        for rows in streamed_batches(
-            self.log,
-            self.objective.average,
-            self.settings.batch_size,
-            self.settings.memory_rows,
-            self.seed,
-            self.finished,
-        ):
+        for rows in self.batches(self.settings.batch_size, self.finished):
             self.descend_risk(rows, shares, shift)
         self.finished += 1
+
+    def batches(self, batch_size: int, epoch: int) -> Iterator[Records]:
+        """Rows (J, B) of one epoch, in an order of its own."""
+        memory_rows, average = self.settings.memory_rows, self.objective.average
+        return streamed_batches(self.log, average, batch_size, memory_rows, self.seed, epoch)
+
+    def examples(self, epoch: int) -> Iterator[Example]:
+        """The logged actions of the logger with the lowest mean loss, in mini-batches."""
+        best = int(np.argmin(self.mean_losses))
+        return (contexts_and_actions(rows[best]) for rows in self.batches(BATCH_ROWS, epoch))
 
     def descend_risk(self, rows: Records, shares: Tensor, shift: float) -> None:
         """Algorithm 1, steps 3 and 4, on rows (J, B)."""
         self.network.train()
-        logits = self.network(self.x[torch.from_numpy(rows["context"].astype(np.int64).ravel())])
-        action = torch.from_numpy(rows["action"].astype(np.float32)).flatten(0, 1)
+        contexts, action = contexts_and_actions(rows.ravel())
         risk = minibatch_risk(
-            log_probability(logits, action).view(rows.shape),
+            log_probability(self.network(self.x[contexts]), action).view(rows.shape),
             torch.from_numpy(rows["log_denominator"].copy()),
             torch.from_numpy(rows["delta"].copy()) - shift,
             shares,
@@ -107,7 +117,13 @@ class StreamedLearner:
         return state | State({}, {"finished": self.finished})
 
     def restore(self, state: State) -> None:
-        self.looked = None
+        self.to_clone, self.looked = False, None
         self.network.load_state_dict(state.below("network").tensors)
         restore_optimiser(self.optimiser, state.below("optimiser"))
         self.finished = int(state.numbers["finished"])
+
+
+def contexts_and_actions(rows: Records) -> Example:
+    """Contexts by number (n,) and actions (n, q) of rows (n,)."""
+    contexts = torch.from_numpy(rows["context"].astype(np.int64))
+    return contexts, torch.from_numpy(rows["action"].astype(np.float32))

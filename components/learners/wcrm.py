@@ -1,9 +1,10 @@
 """WCRM, weighted counterfactual risk minimisation (section 2.1.2): the paper's baseline.
 
-min_W  sum_j lambda*_j sum_i u_i + v sqrt(Var(lambda*_j n_j u_i) / n) + l2 |W|^2,  u = min(h/h_j, clip) l,
+min_W sum_j lambda*_j sum_i u_i + v sqrt(Var(lambda*_j n_j u_i) / n) + l2 |W - W_0|^2, u = min(h/h_j, clip) l,
 
 over linear softmax policies, which factorise into one logistic policy a label, by full-batch L-BFGS. An epoch
-is one point of the grid over (clip, v, l2); the validation split chooses the point.
+is one point of the grid over (clip, v, l2); the validation split chooses the point. W_0 is 0, the uniform
+policy, or where there is a warm start the copy of the best logger.
 """
 
 import itertools
@@ -21,6 +22,7 @@ from multilogger.components.learners.objectives import WEIGHTED, shift_of
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state
 from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.warm_start import clone_best_logger
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Vector
@@ -39,7 +41,7 @@ class GridPoint:
 
 
 class WCRMLearner:
-    """Fits every point of the grid in turn, each from the uniform policy."""
+    """Fits every point of the grid in turn, each from W_0."""
 
     def __init__(self, log: TrainingLog, settings: LearnerSettings, seed: int) -> None:
         self.settings = settings
@@ -48,7 +50,8 @@ class WCRMLearner:
         )
         self.x = self.standardisation(log.x)
         self.wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
-        self.network = PolicyNetwork(log.features, log.labels, LINEAR, torch.Generator().manual_seed(seed))
+        self.generator = torch.Generator().manual_seed(seed)
+        self.network = PolicyNetwork(log.features, log.labels, LINEAR, self.generator)
         self.measure = Measure(log, WEIGHTED, settings)
         part = self.measure.train
         self.context = torch.from_numpy(part.context)
@@ -58,6 +61,7 @@ class WCRMLearner:
         self.shares = part.counts / part.counts.sum()
         grid = itertools.product(settings.wcrm_clips, settings.wcrm_variances, settings.wcrm_l2s)
         self.grid = [GridPoint(*point) for point in grid]
+        self.start = self._start()
         self.fitted = 0
 
     @property
@@ -80,7 +84,7 @@ class WCRMLearner:
         where a moving objective would spoil the line search.
         """
         point = self.grid[self.fitted]
-        weights = np.zeros(self.wide.shape[1] * self.action.shape[1])
+        weights = self.start
         for _ in range(self.settings.wcrm_rounds):
             self._take(weights)
             batch = self.measure.train.under(network_logits(self.network, self.x))
@@ -88,6 +92,14 @@ class WCRMLearner:
             weights = self._minimise(weights, point)
         self._take(weights)
         self.fitted += 1
+
+    def _start(self) -> Vector:
+        """W_0, flat."""
+        if not self.settings.warm_start:
+            return np.zeros(self.wide.shape[1] * self.action.shape[1])
+        clone_best_logger(self.network, self.x, self.measure, self.settings, self.generator)
+        layer = self.network.layers[0].state_dict()
+        return torch.cat([layer["weight"].T, layer["bias"][None]]).double().numpy().ravel()
 
     def _minimise(self, start: Vector, point: GridPoint) -> Vector:
         from scipy.optimize import minimize
@@ -118,7 +130,8 @@ class WCRMLearner:
         terms = coefficients * u
         # Deviation: the printed variance is of lambda*_j n_j u_i, whose mean is not the risk when the n_j
         # differ; n lambda*_j u_i has the risk as its mean. For two equal loggers it is twice the printed one.
-        value = terms.mean() + point.l2 * weights[:-1].square().sum()
+        moved = weights - torch.from_numpy(self.start).view_as(weights)
+        value = terms.mean() + point.l2 * moved[:-1].square().sum()
         if point.variance > 0:
             value = value + point.variance * torch.sqrt(terms.var() / len(terms))
         return value

@@ -59,3 +59,13 @@ def test_method_that_cannot_stream_says_so(tmp_path: Path, inputs: Inputs) -> No
     )
     with pytest.raises(BadInput, match=message):
         make(tmp_path, learn_policy, settings_of("additive", 1000), "refused", **inputs)
+
+
+def test_a_warm_start_counts_in_the_key_only_where_there_is_one(inputs: Inputs) -> None:
+    """Results that were made before there were warm starts are found again."""
+    plain = LearnSettings.build({"method": "naive", "dataset": "yeast"})
+    assert not {"warm_start", "warm_start_rate"} & plain.identity().keys()
+    slower = LearnSettings.build({"method": "naive", "dataset": "yeast", "warm_start_rate": 1e-4})
+    warm = LearnSettings.build({"method": "naive", "dataset": "yeast", "warm_start": 3})
+    keys = [learn_policy.key(settings, inputs) for settings in (plain, slower, warm)]
+    assert keys[0] == keys[1] != keys[2]

@@ -22,7 +22,8 @@ def test_every_preset_is_valid_and_trains(name: str, dataset: str, method: str, 
         wcrm_clips=(10.0,), wcrm_variances=(0.1,), wcrm_l2s=(0.1,), model_epochs=1, folds=2,
     )  # fmt: skip
     learned = learn(method, log, settings, 0)
-    assert learned.best.epoch == len(learned.records) == (2 if method == "dr" else 1)
+    starts_with_another = method == "dr" or (settings.warm_start > 0 and method != "wcrm")
+    assert len(learned.records) == (2 if starts_with_another else 1)
 
 
 def test_paper_preset_is_what_the_paper_prints() -> None:

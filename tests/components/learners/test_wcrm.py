@@ -31,6 +31,19 @@ def test_objective_by_hand(learner: WCRMLearner, log: TrainingLog, rng: np.rando
     assert float(value) == pytest.approx(expected, rel=1e-6)
 
 
+def test_penalty_is_on_the_distance_from_a_warm_start(log: TrainingLog, quick: LearnerSettings) -> None:
+    learner = WCRMLearner(log, replace(quick, warm_start=20), seed=0)
+    start = torch.from_numpy(learner.start).view(5, 3)
+    coefficients = torch.ones(len(learner.losses), dtype=torch.float64)
+
+    def penalty(weights: Tensor) -> float:
+        values = [learner.objective(weights, coefficients, GridPoint(2.0, 0.0, l2)) for l2 in (1.0, 0.0)]
+        return float(values[0] - values[1])
+
+    assert penalty(start) == 0.0 != float(start.norm())
+    assert penalty(start + 0.5) == pytest.approx(0.25 * start[:-1].numel())
+
+
 def test_gradient_in_float64(learner: WCRMLearner) -> None:
     weights = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     coefficients = torch.ones(len(learner.losses), dtype=torch.float64)
