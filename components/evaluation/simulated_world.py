@@ -5,8 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
 from multilogger.components.evaluation.evaluation import MaxWeights
-from multilogger.components.evaluation.loss_model import LabelRidge, draw_folds
+from multilogger.components.evaluation.loss_model import (
+    CrossFitted,
+    DrModel,
+    LabelRidge,
+    ModelRows,
+    draw_folds,
+)
 from multilogger.components.evaluation.score_log import Scored
 from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.importance import log_mixture
@@ -60,8 +67,17 @@ class World:
         losses = [self.mean_loss(np.full(len(actions), kind), actions) for kind in range(KINDS)]
         return float((chance * np.stack(losses)).sum(axis=1).mean())
 
-    def draw(self, contexts: int, passes: tuple[int, ...], rng: np.random.Generator) -> Scored:
-        """A log in which every logger meets the same contexts, `passes` times each."""
+    def draw(
+        self,
+        contexts: int,
+        passes: tuple[int, ...],
+        rng: np.random.Generator,
+        dr_model: DrModel = DrModel.RIDGE,
+    ) -> Scored:
+        """A log in which every logger meets the same contexts, `passes` times each.
+
+        The features of a context are its kind, one column each.
+        """
         kinds = rng.integers(0, KINDS, contexts)
         logger = np.repeat(np.arange(len(passes)), np.multiply(passes, contexts))
         context = np.concatenate([np.tile(np.arange(contexts), r) for r in passes])
@@ -85,10 +101,14 @@ class World:
             log_greedy=log_probability(target, greedy(target)),
         )
         folds = draw_folds(contexts, rng)
-        model = LabelRidge(LABELS)
-        model.add(folds[context], target, action, delta)
+        model: CrossFitted = LabelRidge(LABELS, folds)
+        if dr_model is DrModel.ADDITIVE:
+            shape = LogShape(log.rows, LABELS, self.max_loss, folds)
+            model = AdditiveNetwork(shape, rng.spawn(1)[0])
+        rows = ModelRows(context, logger, target, action, delta, np.eye(KINDS, dtype=np.float32)[kind])
+        model.add(rows)
         model.fit()
-        return Scored(log, model.predict(folds[context], target, action), contexts_known=True)
+        return Scored(log, model.predict(rows), contexts_known=True, fitted_rows=model.fitted_rows)
 
     def max_weights(self, counts: Vector) -> MaxWeights:
         """The largest h/h_j of each logger, and the largest h/h_avg."""
