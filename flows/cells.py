@@ -51,12 +51,13 @@ class Cell(BaseModel):
         """The cell as a pipeline; equal pipelines are equal values."""
         return learn_steps(self.chosen())
 
-    def result(self, evaluation: Evaluation, page: str) -> CellResult:
+    def result(self, evaluation: Evaluation, additivity_p: float | None, page: str) -> CellResult:
         """The numbers of a finished cell."""
         return CellResult(
             exp=evaluation.exp,
             greedy=evaluation.greedy,
             validation_risk=evaluation.estimates[VALIDATION_ESTIMATOR]["value"],
+            additivity_p=additivity_p,
             page=page,
             **self._place(),
         )

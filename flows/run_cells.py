@@ -20,6 +20,7 @@ from multilogger.flows.worker_processes import (
     worker_surroundings,
     workers_end_with_block,
 )
+from multilogger.tasks.additivity_check import additivity_p_value
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.lookup import Lookup
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
@@ -34,9 +35,10 @@ LOST = "its worker process died (out of memory, or killed)"
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """The evaluation of a cell and the MLflow run of the cell, or why there is none."""
+    """The evaluation of a cell, its policy and the MLflow run of the cell, or why there is none."""
 
     evaluation: Artifact | None
+    policy: Artifact | None = None
     run_id: str = ""
     error: str = ""
 
@@ -48,7 +50,8 @@ def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect s
     # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
     with transaction(commit_mode=CommitMode.EAGER):
         done = run_cell(cell, tidied=True)
-    return CellOutcome(done.outcomes["evaluate"].artifact, done.run_id)
+    stages = done.outcomes
+    return CellOutcome(stages["evaluate"].artifact, stages["learn"].artifact, done.run_id)
 
 
 def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
@@ -60,7 +63,7 @@ def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
         lookup, known = Lookup(store), {}
         for target in wanted:
             if (artifact := lookup.find(target)) is not None:
-                known[target] = CellOutcome(artifact)
+                known[target] = CellOutcome(artifact, lookup.find(dict(target.inputs)["policy"]))
             advance()
     missing = {target: cell for target, cell in wanted.items() if target not in known}
     tick_off(f"{len(known)} of {len(wanted)} cells are finished already")
@@ -83,7 +86,9 @@ class Pages:
         if outcome.evaluation is None:
             return cell.failure(outcome.error)
         evaluation = load_evaluation(outcome.evaluation)
-        return cell.result(evaluation, self._page(cell.dataset, outcome.evaluation.run_id, outcome.run_id))
+        additivity = None if outcome.policy is None else additivity_p_value(outcome.policy)
+        page = self._page(cell.dataset, outcome.evaluation.run_id, outcome.run_id)
+        return cell.result(evaluation, additivity, page)
 
     def _page(self, dataset: str, evaluate_run: str, cell_run: str) -> str:
         if dataset not in self._runs:
