@@ -1,15 +1,20 @@
-"""The additive-loss network as the loss model of the doubly robust estimate, cross-fitted by context.
+"""The additive-loss network in the loss model of the doubly robust estimate, cross-fitted by context.
 
-q(x, y) = c + s ( |y| + z'p(x) ),  z_l = 1 - 2 y_l,
+q(x, y) = c + sum_l [ a_l t_l + b_l y_l + d_l y_l t_l + e_l s_l + f_l y_l s_l ],  s_l = 2 p_l(x) - 1,
 
-p(x) the network of `additive_model.py`, which unlike the ridge sees the features themselves. c and s, one
-pair a fold, let the loss be of another height and scale than a count of wrong labels. It adds up over labels,
-so E_{y ~ h} q(x, y) is exact. It is fitted to a bounded sample of rows, so that no log is held in memory.
+is the ridge of `loss_model.py` with terms of the network p of `additive_model.py` beside those of the policy:
+the network sees the features themselves, the ridge says how far to believe it, and lets the loss be of any
+height and scale. It adds up over labels, so E_{y ~ h} q(x, y) is q at y = h's marginals.
+
+A network is fitted without each pair of folds. Those without fold k and another one predict fold k, on
+average; the ridge of fold k learns from rows of fold j by the network that has seen neither. So no part of
+what predicts a row has seen its context, and the ridge is not misled by what a network knows by heart.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -17,23 +22,25 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multilogger.components.doubly_robust import ModelledLoss
-from multilogger.components.evaluation.loss_model import Folds, ModelRows
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.loss_model import (
+    Folds,
+    ModelRows,
+    label_terms,
+    ridge_coefficients,
+)
 from multilogger.components.evaluation.scored_log import Contexts
 from multilogger.components.evaluation.skim_log import Advance
-from multilogger.components.learners.additive_model import (
-    AdditiveModel,
-    additive_loss,
-    blind_probabilities,
-    expected_additive_loss,
-)
+from multilogger.components.learners.additive_model import AdditiveModel, probabilities
 from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.presets import ADDITIVE
 from multilogger.components.logged_batch import Loggers
 from multilogger.components.policies import Actions, Matrix, Vector, marginals
 
 MOST_ROWS = 20_000  # fitted to; with a thousand features their contexts take 80 MB
-MOST_STEPS = 10_000  # of all members together: longer logs are passed fewer times, at least FEWEST_EPOCHS
+MOST_STEPS = 10_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS
 FEWEST_EPOCHS = 10
+FEWEST_FOLDS = 3  # or a network without two of them has seen nothing
 
 Block = tuple[Contexts, NDArray[np.float32]]  # numbers of contexts (b,), -1 if not in the log, and x (b, d)
 
@@ -49,7 +56,7 @@ class LogShape:
 
 
 class AdditiveNetwork:
-    """One network a fold, fitted to the sampled rows of all other folds.
+    """The model of a log of some shape, fitted to a bounded sample of its rows.
 
     `apart` gives the features of all contexts block by block where they do not stand in the rows. `advance`
     is told of the share of the fit that was done.
@@ -64,77 +71,112 @@ class AdditiveNetwork:
     ) -> None:
         self._shape, self._apart, self._advance = shape, apart, advance
         self._generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
+        self._pairs = list(combinations(range(int(shape.folds.max()) + 1), 2))
         self.fitted_rows = min(shape.rows, MOST_ROWS)
         self._sampled = np.zeros(shape.rows, dtype=np.bool_)
         self._sampled[rng.permutation(shape.rows)[: self.fitted_rows]] = True
         self._seen = 0
         self._parts: list[ModelRows] = []
         self._x: list[NDArray[np.float32]] = []
-        self._known = np.full(len(shape.folds), -1)  # where the features of a context stand in _x
-        self._scale = shape.max_loss / shape.labels
+        self._place = np.full(len(shape.folds), -1)  # where the features of a context stand in _x
 
     def add(self, rows: ModelRows) -> None:
         """Keep the sampled ones of some rows."""
         here = self._sampled[self._seen : self._seen + len(rows.delta)]
         self._seen += len(rows.delta)
-        kept = ModelRows(
-            rows.context[here], rows.logger[here], rows.logits[:0], rows.action[here], rows.delta[here]
+        self._parts.append(
+            ModelRows(
+                rows.context[here], rows.logger[here], rows.logits[here], rows.action[here], rows.delta[here]
+            )
         )
-        self._parts.append(kept)
         if rows.x is not None:
-            self._keep_features(kept.context, rows.x[here])
+            self._keep_features(rows.context[here], rows.x[here])
 
     def fit(self) -> None:
-        """Fit every member, then its height and scale, to the rows of contexts outside of its fold."""
+        """Fit every network, then the ridge of every fold."""
+        if len(self._pairs) < FEWEST_FOLDS:  # as many pairs as folds, if there are three
+            raise BadInput(
+                f"--dr-model additive needs {FEWEST_FOLDS} contexts or more, got {len(self._place)}; "
+                "use --dr-model ridge"
+            )
         if self._apart is not None:
             self._pick_features(self._apart)
-        sample = _Sample.of(self._parts, self._known, self._scale)
+        sample = _Sample.of(self._parts, self._place)
         x = np.concatenate(self._x)
         self._parts, self._x = [], []
         self._standardisation = Standardisation.fit(x)
-        fold = self._shape.folds[np.flatnonzero(self._known >= 0)]
-        fold = fold[np.argsort(self._known[self._known >= 0])]
-        settings = replace(ADDITIVE, folds=int(self._shape.folds.max()) + 1)
-        steps = settings.folds * math.ceil(len(x) / settings.context_batch)
-        epochs = max(FEWEST_EPOCHS, min(settings.epochs, MOST_STEPS // steps))
-        model = _BlindModel(
-            self._standardisation(x),
-            sample,
-            self._shape.labels,
-            replace(settings, epochs=epochs),
-            self._generator,
-            torch.from_numpy(fold),
-        )
-        for _ in range(epochs):
-            model.run_epoch()
-            self._advance(1.0 / epochs)
-        self._members = model.members
-        self._calibration = np.stack(
-            [_calibrated(model, k, sample, fold[sample.context] != k) for k in range(settings.folds)]
-        )
+        self._members = self._fitted_members(self._standardisation(x), sample)
+        self._coefficients = self._fitted_ridge(self._standardisation(x), sample)
         if self._apart is not None:
             self._chances = self._tabulated(self._apart)
 
     def predict(self, rows: ModelRows) -> ModelledLoss:
-        """q at the logged actions and under the policy, by the member that has not seen the row's fold."""
+        """q at the logged actions and under the policy, by what has not seen the row's fold."""
         fold = self._shape.folds[rows.context]
-        p = self._blind(rows.x, fold) if rows.x is not None else self._chances[rows.context]
-        c, s = self._scale * self._calibration[fold].T
+        if rows.x is None:
+            p: Matrix = self._chances[rows.context].astype(np.float64)
+        else:
+            p = self._blind(self._standardisation(rows.x), fold)
+        h, own = marginals(rows.logits), self._coefficients[fold]
         return ModelledLoss(
-            q_logged=c + s * additive_loss(p, rows.action),
-            q_target=c + s * expected_additive_loss(p, marginals(rows.logits)),
+            q_logged=np.einsum("ij,ij->i", own, joint_terms(h, p, rows.action.astype(np.float64))),
+            q_target=np.einsum("ij,ij->i", own, joint_terms(h, p, h)),
         )
+
+    def _fitted_members(self, x: Tensor, sample: "_Sample") -> list[torch.nn.Module]:
+        settings = replace(ADDITIVE, folds=len(self._pairs))
+        steps = settings.folds * math.ceil(len(x) / settings.context_batch)
+        epochs = max(FEWEST_EPOCHS, min(settings.epochs, MOST_STEPS // steps))
+        settings = replace(settings, epochs=epochs)
+        scaled = replace(sample, delta=sample.delta * self._shape.labels / self._shape.max_loss)
+        fold = torch.from_numpy(self._fold_of_place())
+        model = _PairModel(x, scaled, self._shape.labels, settings, self._generator, fold)
+        model.pairs = self._pairs
+        for _ in range(epochs):
+            model.run_epoch()
+            self._advance(1.0 / epochs)
+        return list(model.members)
+
+    def _fitted_ridge(self, x: Tensor, sample: "_Sample") -> Matrix:
+        """The coefficients of each fold, from rows of all the others: (folds, 5q + 1)."""
+        tables = {pair: _chances(self._members[i], x) for i, pair in enumerate(self._pairs)}
+        fold = self._fold_of_place()[sample.context]
+        h, y = marginals(sample.logits), sample.action.astype(np.float64)
+        found = []
+        for k in range(int(self._shape.folds.max()) + 1):
+            p = np.empty_like(h)
+            for j in np.unique(fold[fold != k]):
+                rows = fold == j
+                p[rows] = tables[min(j, k), max(j, k)][sample.context[rows]]
+            rows = fold != k
+            terms = joint_terms(h[rows], p[rows], y[rows])
+            found.append(ridge_coefficients(terms.T @ terms, terms.T @ sample.delta[rows]))
+        return np.stack(found)
+
+    def _blind(self, x: Tensor, fold: Folds) -> Matrix:
+        """p(x) of contexts by the networks that have not seen their folds, averaged: (n, q)."""
+        p = np.zeros((len(x), self._shape.labels))
+        for k in np.unique(fold):
+            rows = np.flatnonzero(fold == k)
+            members = [self._members[i] for i, pair in enumerate(self._pairs) if k in pair]
+            p[rows] = np.mean([_chances(member, x[rows]) for member in members], axis=0)
+        return p
+
+    def _fold_of_place(self) -> Folds:
+        """The fold of each context whose features are kept, in their order."""
+        known = np.flatnonzero(self._place >= 0)
+        return self._shape.folds[known[np.argsort(self._place[known])]]
 
     def _keep_features(self, context: Contexts, x: NDArray[np.float32]) -> None:
         """Features of contexts that are not known yet, once each."""
         new, first = np.unique(context, return_index=True)
-        first, new = first[self._known[new] < 0], new[self._known[new] < 0]
-        self._known[new] = np.arange(len(new)) + sum(len(block) for block in self._x)
+        first, new = first[self._place[new] < 0], new[self._place[new] < 0]
+        self._place[new] = np.arange(len(new)) + sum(len(block) for block in self._x)
         self._x.append(x[first])
 
     def _pick_features(self, apart: Callable[[], Iterator[Block]]) -> None:
         """Features of the sampled rows' contexts."""
-        wanted = np.zeros(len(self._known) + 1, dtype=np.bool_)  # the last is for -1, not in the log
+        wanted = np.zeros(len(self._place) + 1, dtype=np.bool_)  # the last is for -1, not in the log
         for part in self._parts:
             wanted[part.context] = True
         for context, x in apart():
@@ -143,55 +185,65 @@ class AdditiveNetwork:
 
     def _tabulated(self, apart: Callable[[], Iterator[Block]]) -> NDArray[np.float32]:
         """p(x) of every context of the log: (contexts, q)."""
-        table = np.empty((len(self._known), self._shape.labels), dtype=np.float32)
+        table = np.empty((len(self._place), self._shape.labels), dtype=np.float32)
         for context, x in apart():
             here = context >= 0
-            table[context[here]] = self._blind(x[here], self._shape.folds[context[here]])
+            table[context[here]] = self._blind(
+                self._standardisation(x[here]), self._shape.folds[context[here]]
+            )
         return table
 
-    def _blind(self, x: NDArray[np.float32], fold: Folds) -> Matrix:
-        return blind_probabilities(self._members, self._standardisation(x), torch.from_numpy(fold))
+
+def joint_terms(h: Matrix, p: Matrix, y: Matrix) -> Matrix:
+    """The terms of the policy's marginals h and of the network's p at y, all (n, q): (n, 5q + 1)."""
+    s = 2.0 * p - 1.0
+    return np.hstack([label_terms(h, y), s, y * s])
 
 
-class _BlindModel(AdditiveModel):
-    """A member learns the loggers' noise from its own rows too, so that nothing of its fold gets to it."""
+class _PairModel(AdditiveModel):
+    """Member i is fitted without the i-th pair of folds, and learns the loggers' noise from its own rows."""
 
+    pairs: list[tuple[int, int]]
     _noises: list[Tensor] | None = None
+
+    def seen_by(self, k: int) -> Tensor:
+        fold = self.fold[self.rows.context]
+        return (fold != self.pairs[k][0]) & (fold != self.pairs[k][1])
 
     def noise_for(self, k: int) -> Tensor:
         return self.noise if self._noises is None else self._noises[k]
 
     def estimate_noise(self) -> None:
         here = self.rows.present > 0
-        blind = [here & (self.fold[self.rows.context] != k)[:, None] for k in range(len(self.members))]
-        self._noises = [self.excess_noise(self.member(k), among) for k, among in enumerate(blind)]
+        self._noises = [
+            self.excess_noise(self.member(k), here & self.seen_by(k)[:, None])
+            for k in range(len(self.members))
+        ]
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """The sampled rows, contexts and loggers numbered without gaps, losses as if they counted labels."""
+    """The sampled rows, with contexts by the place of their features, loggers numbered without gaps."""
 
     context: Contexts
+    logits: Matrix
     action: Actions
     delta: Vector
     logger: Loggers
     counts: Vector
 
     @classmethod
-    def of(cls, parts: list[ModelRows], known: Contexts, scale: float) -> "_Sample":
+    def of(cls, parts: list[ModelRows], place: Contexts) -> "_Sample":
         _, logger = np.unique(np.concatenate([part.logger for part in parts]), return_inverse=True)
         return cls(
-            context=known[np.concatenate([part.context for part in parts])],
+            context=place[np.concatenate([part.context for part in parts])],
+            logits=np.concatenate([part.logits for part in parts]),
             action=np.concatenate([part.action for part in parts]),
-            delta=np.concatenate([part.delta for part in parts]) / scale,
+            delta=np.concatenate([part.delta for part in parts]),
             logger=logger,
             counts=np.bincount(logger).astype(np.float64),
         )
 
 
-def _calibrated(model: AdditiveModel, k: int, sample: _Sample, seen: NDArray[np.bool_]) -> Vector:
-    """c and s of member k by least squares on the rows that it has seen: (2,)."""
-    p = model.member(k).double().numpy()
-    modelled = additive_loss(p[sample.context[seen]], sample.action[seen])
-    terms = np.stack([np.ones(len(modelled)), modelled], axis=1)
-    return np.asarray(np.linalg.lstsq(terms, sample.delta[seen], rcond=None)[0])
+def _chances(member: torch.nn.Module, x: Tensor) -> Matrix:
+    return np.asarray(probabilities(member, x).double().numpy())

@@ -89,12 +89,11 @@ class LabelRidge:
 
     def fit(self) -> None:
         """One fit a fold, on the rows of all other folds."""
-        penalty = RIDGE * np.eye(self._gram.shape[1])
-        penalty[0, 0] = 1e-9  # the mean loss is not shrunk
         for k in range(len(self._gram)):
             others = np.arange(len(self._gram)) != k
-            gram, moment = self._gram[others].sum(axis=0), self._moment[others].sum(axis=0)
-            self._coefficients[k] = np.linalg.solve(gram + penalty, moment)
+            self._coefficients[k] = ridge_coefficients(
+                self._gram[others].sum(axis=0), self._moment[others].sum(axis=0)
+            )
 
     def predict(self, rows: ModelRows) -> ModelledLoss:
         """q at the logged actions and under the policy, by the fit without the row's fold."""
@@ -104,6 +103,13 @@ class LabelRidge:
             q_logged=np.einsum("ij,ij->i", own, label_terms(p, rows.action.astype(np.float64))),
             q_target=np.einsum("ij,ij->i", own, label_terms(p, p)),
         )
+
+
+def ridge_coefficients(gram: Matrix, moment: Vector) -> Vector:
+    """From Z'Z (k, k) and Z'delta (k,), the first column of Z being 1: (k,)."""
+    penalty = RIDGE * np.eye(len(gram))
+    penalty[0, 0] = 1e-9  # the mean loss is not shrunk
+    return np.asarray(np.linalg.solve(gram + penalty, moment))
 
 
 def label_terms(p: Matrix, y: Matrix) -> Matrix:

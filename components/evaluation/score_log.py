@@ -13,7 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.doubly_robust import ModelledLoss
-from multilogger.components.evaluation.additive_network import AdditiveNetwork, Block, LogShape
+from multilogger.components.evaluation.additive_network import (
+    AdditiveNetwork,
+    Block,
+    LogShape,
+)
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
 from multilogger.components.evaluation.log_checks import (
     check_features,

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from multilogger.components.learners.context_rows import ContextRows, context_folds
 from multilogger.components.learners.settings import LearnerSettings
@@ -106,13 +106,17 @@ class AdditiveModel:
         rate = self.settings.risk_rate * _decay(self.epoch, self.settings.epochs)
         for k, optimiser in enumerate(self.optimisers):
             optimiser.param_groups[0]["lr"] = rate
-            seen = torch.flatten(torch.nonzero(self.fold[self.rows.context] != k))
+            seen = torch.flatten(torch.nonzero(self.seen_by(k)))
             order = seen[torch.randperm(len(seen), generator=self.generator)]
             for groups in torch.split(order, self.settings.context_batch):
                 if len(groups) > self.settings.batch_norm:  # no statistics of a single context
                     self._descend(k, groups)
         self.epoch += 1
         self.estimate_noise()
+
+    def seen_by(self, k: int) -> Tensor:
+        """Which groups of rows member k is fitted to: (g,)."""
+        return self.fold[self.rows.context] != k
 
     def noise_for(self, k: int) -> Tensor:
         """The noise of each logger that member k takes its rows to have: (J,)."""
@@ -163,7 +167,7 @@ class AdditiveModel:
 
     def member(self, k: int) -> Tensor:
         """p_k(x) of every context, seen or not: (m, q)."""
-        return _probabilities(self.members[k], self.x)
+        return probabilities(self.members[k], self.x)
 
     def state(self) -> State:
         state = State({"noise": self.noise.clone()}, {"epoch": self.epoch})
@@ -181,14 +185,15 @@ class AdditiveModel:
 
 def blind_probabilities(members: Sequence[PolicyNetwork], x: Tensor, fold: Tensor) -> Matrix:
     """p_k(x) of every context by the member k of its fold, which has not seen it: (m, q)."""
-    tables = [_probabilities(member, x[fold == k]) for k, member in enumerate(members)]
+    tables = [probabilities(member, x[fold == k]) for k, member in enumerate(members)]
     joined = torch.empty(len(x), tables[0].shape[1])
     for k, table in enumerate(tables):
         joined[fold == k] = table
     return joined.double().numpy()
 
 
-def _probabilities(member: PolicyNetwork, x: Tensor) -> Tensor:
+def probabilities(member: nn.Module, x: Tensor) -> Tensor:
+    """p(x) of contexts (n, d) by one network: (n, q)."""
     member.eval()
     with torch.no_grad():
         return torch.cat([torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])

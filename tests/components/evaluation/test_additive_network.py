@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from multilogger.components.errors import BadInput
 from multilogger.components.evaluation import additive_network
 from multilogger.components.evaluation.additive_network import AdditiveNetwork, Block, LogShape
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
@@ -135,10 +136,15 @@ def test_only_a_sample_is_kept_and_every_row_is_predicted(monkeypatch: pytest.Mo
     assert sum(told) == pytest.approx(1.0)
 
 
-def test_two_contexts_are_enough() -> None:
-    rows = part_of(problem(), np.flatnonzero(problem().context < 2))
-    shape = LogShape(len(rows.delta), LABELS, LABELS, np.array([0, 1]))
-    assert np.isfinite(fitted(rows, shape).predict(rows).q_target).all()
+@pytest.mark.parametrize("contexts", [2, 3])
+def test_three_contexts_are_enough(contexts: int) -> None:
+    rows = part_of(problem(), np.flatnonzero(problem().context < contexts))
+    shape = LogShape(len(rows.delta), LABELS, LABELS, np.arange(contexts))
+    if contexts < 3:
+        with pytest.raises(BadInput, match="additive needs 3 contexts or more, got 2; use --dr-model ridge"):
+            fitted(rows, shape)
+    else:
+        assert np.isfinite(fitted(rows, shape).predict(rows).q_target).all()
 
 
 @pytest.mark.slow
