@@ -38,7 +38,7 @@ from multilogger.components.logged_batch import Loggers
 from multilogger.components.policies import Actions, Matrix, Vector, marginals
 
 MOST_ROWS = 20_000  # fitted to; with a thousand features their contexts take 80 MB
-MOST_STEPS = 10_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS
+MOST_STEPS = 3_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS
 FEWEST_EPOCHS = 10
 FEWEST_FOLDS = 3  # or a network without two of them has seen nothing
 

@@ -15,6 +15,8 @@ WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")
 BALANCED = ("balanced", "balanced-sn", "balanced-clipped")
 DR = "dr"
 
+SILENT_MEAN_WEIGHT = 0.01  # of a logger: where 1 is expected, 99 % of what the policy does is not in its rows
+
 
 def estimates(sums: Sums, counts: Vector, balanced: bool, dr: bool) -> dict[str, Vector]:
     """Estimated risks by name: (...,) each for sums (..., J, columns); NaN where a logger has no rows."""
@@ -58,9 +60,9 @@ def lambda_shares(sums: Sums, counts: Vector, w: Column, u: Column, uu: Column) 
     centre = (sums[..., u].sum(axis=-1) / n.sum(axis=-1))[..., None]
     spread = sums[..., uu] / scale**2 - 2.0 * centre * sums[..., u] / scale + n * centre**2
     divergence = np.maximum(spread, 0.0) / (n - 1.0)
-    # Choice: a logger with weight 0 in every row says nothing of the policy. Printed literally, section 5.1.2
-    # gives it a small divergence and so most of the share, and the estimate falls to 0.
-    silent = mean_w <= S_FLOOR
+    # Choice: a logger that all but never acts as the policy says nothing of it. Printed literally, section
+    # 5.1.2 gives it a small divergence and so a large share, and the estimate falls towards 0.
+    silent = mean_w <= SILENT_MEAN_WEIGHT
     precision = np.where(silent, 0.0, counts / divergence)
     # equal losses and weights in all rows of a logger: no spread at all, and nothing beats it
     exact = np.isinf(precision)
