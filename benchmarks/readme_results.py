@@ -63,7 +63,28 @@ def loggers(folder: Path) -> str:
     return _markdown(["method", *(f"{count} loggers" for count in counts)], lines)
 
 
-BLOCKS: dict[str, Callable[[Path], str]] = {"table2": table2, "choices": choices, "loggers": loggers}
+def pairwise(folder: Path) -> str:
+    """EXP where the loss does not add up."""
+    lines = [[f"`{row['method']}`", _mean(row)] for row in _read(folder / "pairwise.csv")]
+    return _markdown(["method", "EXP"], lines)
+
+
+def additivity(folder: Path) -> str:
+    """How often the test of each dataset rejected."""
+    lines = [
+        [row["dataset"], f"{row['rejected_seeds']} of {row['seeds']}", f"{float(row['median_p']):.2g}"]
+        for row in _read(folder / "additivity.csv")
+    ]
+    return _markdown(["dataset", "seeds with p < 0.05", "median p"], lines)
+
+
+BLOCKS: dict[str, Callable[[Path], str]] = {
+    "table2": table2,
+    "choices": choices,
+    "loggers": loggers,
+    "pairwise": pairwise,
+    "additivity": additivity,
+}
 
 
 def filled_in(text: str, folder: Path = RESULTS) -> str:

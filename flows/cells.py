@@ -62,12 +62,13 @@ class Cell(BaseModel):
         fields = {name: value for name, value in vars(self).items() if name != "_steps"}
         return {**state, "__dict__": fields}
 
-    def result(self, evaluation: Evaluation, page: str) -> CellResult:
+    def result(self, evaluation: Evaluation, additivity_p: float | None, page: str) -> CellResult:
         """The numbers of a finished cell."""
         return CellResult(
             exp=evaluation.exp,
             greedy=evaluation.greedy,
             validation_risk=evaluation.estimates[VALIDATION_ESTIMATOR]["value"],
+            additivity_p=additivity_p,
             page=page,
             **self._place(),
         )

@@ -50,6 +50,7 @@ def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
         "level": options.level,
         "bootstrap": options.bootstrap,
         "seed": options.seed,
+        "dr_model": options.dr_model,
         "notes": list(done.notes),
     }
     title = f"{method} on {dataset}: risk from {result.rows:,} logged rows"

@@ -13,7 +13,8 @@ from multilogger.components.evaluation.evaluation import (
     Request,
     evaluate_policy,
 )
-from multilogger.components.evaluation.score_log import Scored, score_log
+from multilogger.components.evaluation.loss_model import DrModel
+from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.tasks.engine.progress import open_bar
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.log_source import LogSource, find_log
@@ -39,6 +40,7 @@ class EvaluateOptions:
     validation_only: bool | None = None
     max_loss: float | None = None
     max_weight: float | None = None
+    dr_model: DrModel = DrModel.RIDGE
     track: bool = True
 
     def __post_init__(self) -> None:
@@ -64,6 +66,13 @@ class Evaluated:
     def dataset(self, options: EvaluateOptions) -> str:
         """The dataset's name where one is known, else that of the log's folder."""
         return self.source.dataset or self.named.dataset or options.logs.absolute().name
+
+
+def chosen_model(name: str) -> DrModel:
+    """The loss model of that name."""
+    if name not in list(DrModel):
+        raise BadInput(f"--dr-model must be one of {', '.join(DrModel)}, got {name!r}")
+    return DrModel(name)
 
 
 def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
@@ -115,8 +124,14 @@ def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource)
 def _score(
     source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
 ) -> Scored:
-    with open_bar("reading the log", PASSES * source.files.rows) as advance:
-        scored = score_log(source.files, named.policy, rng, source.contexts, options.max_loss, advance)
+    with (
+        open_bar("reading the log", PASSES * source.files.rows) as advance,
+        open_bar("fitting a model of the loss", 1.0) as fitting,
+    ):
+        choice = ModelChoice(options.dr_model, fitting)
+        scored = score_log(
+            source.files, named.policy, rng, source.contexts, options.max_loss, advance, choice
+        )
     if source.key is None:
         return scored
     names = tuple(logger_name(j) for j in range(scored.log.loggers))
@@ -146,6 +161,11 @@ def _notes(scored: Scored, max_weights: MaxWeights | None) -> Iterator[str]:
     if not scored.contexts_known:
         yield (
             "Rows are taken as independent: the log has no column 'context' that says which share a context."
+        )
+    if scored.model is not None and scored.fitted_rows < scored.log.rows:
+        yield (
+            f"The loss model of dr was fitted to {scored.fitted_rows:,} of the {scored.log.rows:,} rows, "
+            "drawn at random; dr itself uses them all."
         )
     if max_weights is None:
         yield (

@@ -122,8 +122,7 @@ def _reproduce(targets: Sequence[str], scope: Scope, out: Path, workers: int) ->
     with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
         results = iter(run_cells(cells, workers))
         parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
-        table2 = parts.pop("table2", ()) + parts.pop("pairwise", ())  # one more dataset of that table
-        reproduction = Reproduction(table1=_sizes(cells), table2=table2, **parts)
+        reproduction = Reproduction(table1=_sizes(cells), **parts)
         with open_bar("writing the report", None):
             files = write_outputs(
                 reproduction,

@@ -1,5 +1,6 @@
 """What a finished reproduction shows, as tables of text: one a part that was run."""
 
+from multilogger.components.reproduction.additivity_rows import LEVEL, additivity_rows
 from multilogger.components.reproduction.choices import choice_rows
 from multilogger.components.reproduction.logger_study import logger_study_rows
 from multilogger.components.reproduction.page_numbers import (
@@ -8,11 +9,12 @@ from multilogger.components.reproduction.page_numbers import (
     inverse,
     inverse_half_width,
     loss,
+    probability,
     signed,
 )
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.sweeps import AXES, FIGURES, sweep_rows
-from multilogger.components.reproduction.table2 import table2_rows
+from multilogger.components.reproduction.table2 import pairwise_rows, table2_rows
 from multilogger.flows.tables import Rows
 
 
@@ -23,6 +25,8 @@ def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
         tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
     tables["Where the paper is silent: EXP, and its difference to our choice"] = _choices(reproduction)
     tables["More loggers: EXP with as many rows in all"] = _loggers(reproduction)
+    tables["When the loss does not add up: EXP"] = _pairwise(reproduction)
+    tables["Does the loss add up? Its test by each run of additive"] = _additivity(reproduction)
     return {title: rows for title, rows in tables.items() if rows}
 
 
@@ -38,6 +42,31 @@ def _table2(reproduction: Reproduction) -> Rows:
             "seeds": str(row.exp.count),
         }
         for row in table2_rows(reproduction)
+    ]
+
+
+def _pairwise(reproduction: Reproduction) -> Rows:
+    return [
+        {
+            "dataset": row.dataset,
+            "method": row.method,
+            "EXP": loss(row.exp.mean),
+            "95 %": half_width(row.exp),
+            "greedy": loss(row.greedy_mean),
+            "seeds": str(row.exp.count),
+        }
+        for row in pairwise_rows(reproduction)
+    ]
+
+
+def _additivity(reproduction: Reproduction) -> Rows:
+    return [
+        {
+            "dataset": row.dataset,
+            f"seeds with p < {LEVEL:g}": f"{row.rejected} of {len(row.p_values)}",
+            "median p": probability(row.median_p),
+        }
+        for row in additivity_rows(reproduction)
     ]
 
 

@@ -21,6 +21,7 @@ from multilogger.flows.worker_processes import (
     worker_surroundings,
     workers_end_with_block,
 )
+from multilogger.tasks.additivity_check import additivity_p_value
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.lookup import Lookup
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
@@ -34,9 +35,10 @@ LOST = "its worker process died (out of memory, or killed)"
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """The evaluation of a cell, or why there is none."""
+    """The evaluation of a cell and its policy, or why there is none."""
 
     evaluation: Artifact | None
+    policy: Artifact | None = None
     error: str = ""
 
 
@@ -47,7 +49,7 @@ def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect s
     # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
     with transaction(commit_mode=CommitMode.EAGER):
         done = run_cell(cell, tidied=True)
-    return CellOutcome(done.outcomes["evaluate"].artifact)
+    return CellOutcome(done.outcomes["evaluate"].artifact, done.outcomes["learn"].artifact)
 
 
 def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
@@ -59,7 +61,7 @@ def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
         lookup, known = Lookup(store), {}
         for target in wanted:
             if (artifact := lookup.find(target)) is not None:
-                known[target] = CellOutcome(artifact)
+                known[target] = CellOutcome(artifact, lookup.find(dict(target.inputs)["policy"]))
             advance()
     missing = {target: cell for target, cell in wanted.items() if target not in known}
     tick_off(f"{len(known)} of {len(wanted)} cells are finished already")
@@ -75,7 +77,8 @@ def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
     if outcome.evaluation is None:
         return cell.failure(outcome.error)
     evaluation = load_evaluation(outcome.evaluation)
-    return cell.result(evaluation, pages.address(cell.dataset, outcome.evaluation))
+    additivity = None if outcome.policy is None else additivity_p_value(outcome.policy)
+    return cell.result(evaluation, additivity, pages.address(cell.dataset, outcome.evaluation))
 
 
 def _prepare_data(missing: dict[Step, Cell]) -> dict[Step, CellOutcome]:

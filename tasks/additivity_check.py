@@ -3,12 +3,16 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
-from multilogger.tasks.engine.stage_run import StageRun
+from multilogger.tasks.engine.stage_run import StageRun, read_json
 
 if TYPE_CHECKING:
     from multilogger.components.learners.learned_policy import LearnedPolicy
     from multilogger.components.learners.training_log import TrainingLog
+
+
+FILE = "additivity.json"
 
 
 def check_additivity(policy: "LearnedPolicy", log: "TrainingLog", run: StageRun) -> None:
@@ -16,7 +20,7 @@ def check_additivity(policy: "LearnedPolicy", log: "TrainingLog", run: StageRun)
     from multilogger.components.additivity import additivity_test
 
     test = additivity_test(log, policy.mean_probabilities(log.x))
-    run.save_json("additivity.json", asdict(test) | {"rejected": test.rejected})
+    run.save_json(FILE, asdict(test) | {"rejected": test.rejected})
     run.log_metrics(
         {
             "additivity/p_value": test.p_value,
@@ -29,3 +33,10 @@ def check_additivity(policy: "LearnedPolicy", log: "TrainingLog", run: StageRun)
             f"the loss does not add up over labels (p = {test.p_value:.2g}, pairs of labels explain "
             f"{max(test.gain, 0.0):.1%} more of it): 'additive' may be biased here, use --method dr"
         )
+
+
+def additivity_p_value(policy: Artifact) -> float | None:
+    """What a finished `learn` found; None of a method that does not test it."""
+    if FILE not in policy.files:
+        return None
+    return float(read_json(policy.folder / FILE)["p_value"])

@@ -9,9 +9,10 @@ import numpy as np
 
 from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.context_logits import ContextLogits, Policy, context_logits
+from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
 from multilogger.components.evaluation.evaluation import MaxWeights
-from multilogger.components.evaluation.log_reader import LogFiles, open_log_files
+from multilogger.components.evaluation.log_reader import BATCH_ROWS, LogFiles, open_log_files
+from multilogger.components.labelled_data import Features
 from multilogger.components.policies import Matrix, Vector, greedy, log_probability
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry
@@ -83,9 +84,18 @@ def _replayed(folder: Path, policy: Policy) -> LogSource:
         files=open_log_files(folder / LOG_FOLDER, contexts_given=True),
         key=log.key,
         dataset=load_facts(data).name,
-        contexts=ContextLogits(policy.logits(train.x), {row: row for row in range(train.rows)}),
+        contexts=ContextLogits(
+            policy.logits(train.x), {row: row for row in range(train.rows)}, lambda: _blocks(train.x)
+        ),
         logger_logits=tuple(logger.logits(train.x) for logger in loggers),
     )
+
+
+def _blocks(x: Features) -> Blocks:
+    from multilogger.components.learners.training_log import densify
+
+    for start in range(0, x.shape[0], BATCH_ROWS):
+        yield densify(x[start : start + BATCH_ROWS])
 
 
 def _input(folder: Path, manifest: dict[str, Any], name: str) -> Artifact:

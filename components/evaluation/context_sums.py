@@ -19,7 +19,8 @@ Sums = NDArray[np.float64]  # (..., J, len(Column))
 
 
 class Column(IntEnum):
-    """What is summed: w = h/h_j, b = h/h_avg, u = w delta, v = b delta; `_CUT` from weights cut at `clip`.
+    """What is summed: w = h/h_j, b = h/h_avg, u = w delta, v = b delta; `_CUT` from weights cut at `clip`;
+    `UU` and `WW` are of squares.
 
     Q is the modelled loss under the policy, R what is left of the loss times b, or w where b is not known.
     """
@@ -37,6 +38,8 @@ class Column(IntEnum):
     V_CUT = 10
     Q = 11
     R = 12
+    WW = 13
+    WW_CUT = 14
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ def row_terms(log: ScoredLog, clip: float, model: ModelledLoss | None) -> dict[C
     cut = np.minimum(w, clip)
     terms = {Column.ROWS: np.ones(log.rows), Column.W: w, Column.U: w * log.delta, Column.W_CUT: cut}
     terms[Column.U_CUT] = cut * log.delta
+    terms[Column.WW], terms[Column.WW_CUT] = np.square(w), np.square(cut)
     terms[Column.UU] = np.square(terms[Column.U])
     terms[Column.UU_CUT] = np.square(terms[Column.U_CUT])
     if b is not None:

@@ -9,8 +9,8 @@ import numpy as np
 from multilogger.components.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.bernstein import bernstein_interval, by_logger, whole_log
 from multilogger.components.evaluation.bootstrap import Estimators, Interval, resample
-from multilogger.components.evaluation.context_sums import Column, Sums, context_sums, total_sums
-from multilogger.components.evaluation.points import DR, lambda_shares
+from multilogger.components.evaluation.context_sums import Sums, context_sums, total_sums
+from multilogger.components.evaluation.points import AS_THEY_ARE, CUT, DR, lambda_shares
 from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.evaluation.support import (
     LoggerSupport,
@@ -128,8 +128,8 @@ def _shares(sums: Sums, counts: Vector) -> dict[str, Vector]:
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
             "naive": counts / counts.sum(),
-            "weighted": lambda_shares(sums, counts, Column.W, Column.U, Column.UU),
-            "weighted-clipped": lambda_shares(sums, counts, Column.W_CUT, Column.U_CUT, Column.UU_CUT),
+            "weighted": lambda_shares(sums, counts, AS_THEY_ARE),
+            "weighted-clipped": lambda_shares(sums, counts, CUT),
         }
 
 

@@ -1,4 +1,6 @@
-"""A model of the loss for the doubly robust estimate, fitted in one streaming pass and cross-fitted.
+"""Models of the loss for the doubly robust estimate, cross-fitted by context; the ridge among them.
+
+The ridge is fitted in one streaming pass:
 
 q(x, y) = c + sum_l [ a_l t_l + b_l y_l + d_l y_l t_l ],  t_l = 2 p_l(x) - 1, p_l the policy's own marginals.
 
@@ -7,12 +9,15 @@ so that no matrix of contexts is held. It may be wrong: the estimate stays unbia
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.doubly_robust import ModelledLoss
+from multilogger.components.evaluation.scored_log import Contexts
+from multilogger.components.logged_batch import Loggers
 from multilogger.components.policies import Actions, Matrix, Vector, marginals
 
 FOLDS = 5
@@ -21,14 +26,39 @@ RIDGE = 1.0  # in rows: terms lie in [-1, 1], so one row's worth of pull towards
 Folds = NDArray[np.int64]
 
 
-class CrossFitted(Protocol):
-    """A model that sees batches, is fitted once, and predicts each row from the folds it is not in."""
+class DrModel(StrEnum):
+    """The loss model of `dr`: the ridge below, or the network of `additive_network.py`."""
 
-    def add(self, fold: Folds, logits: Matrix, action: Actions, delta: Vector) -> None: ...
+    RIDGE = "ridge"
+    ADDITIVE = "additive"
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Some rows of a log in its order: context (m,) and logger (m,) from 0, the policy's logits (m, q),
+    actions (m, q) and losses (m,); `x` (m, d) where features stand in the rows.
+    """
+
+    context: Contexts
+    logger: Loggers
+    logits: Matrix
+    action: Actions
+    delta: Vector
+    x: NDArray[np.float32] | None = None
+
+
+class CrossFitted(Protocol):
+    """A model that sees all rows in order, is fitted once, and predicts each from folds that it is not in."""
+
+    @property
+    def fitted_rows(self) -> int:
+        """How many rows it was fitted to."""
+
+    def add(self, rows: ModelRows) -> None: ...
 
     def fit(self) -> None: ...
 
-    def predict(self, fold: Folds, logits: Matrix, action: Actions) -> ModelledLoss: ...
+    def predict(self, rows: ModelRows) -> ModelledLoss: ...
 
 
 def draw_folds(contexts: int, rng: np.random.Generator) -> Folds:
@@ -36,44 +66,50 @@ def draw_folds(contexts: int, rng: np.random.Generator) -> Folds:
     return rng.permutation(contexts) % min(FOLDS, contexts)
 
 
-@dataclass
 class LabelRidge:
     """Ridge regression of the loss on the terms of each label, by normal equations kept fold by fold."""
 
-    labels: int
-    folds: int = FOLDS
+    def __init__(self, labels: int, folds: Folds) -> None:
+        self._folds = folds
+        size, count = 3 * labels + 1, int(folds.max()) + 1
+        self._gram = np.zeros((count, size, size))
+        self._moment = np.zeros((count, size))
+        self._coefficients = np.zeros((count, size))
+        self.fitted_rows = 0
 
-    def __post_init__(self) -> None:
-        size = 3 * self.labels + 1
-        self._gram = np.zeros((self.folds, size, size))
-        self._moment = np.zeros((self.folds, size))
-        self._coefficients = np.zeros((self.folds, size))
-
-    def add(self, fold: Folds, logits: Matrix, action: Actions, delta: Vector) -> None:
-        """Take a batch into account: logits (m, q) of the policy, logged actions and their losses."""
-        terms = label_terms(marginals(logits), action.astype(np.float64))
+    def add(self, rows: ModelRows) -> None:
+        """Take some rows into account."""
+        fold = self._folds[rows.context]
+        terms = label_terms(marginals(rows.logits), rows.action.astype(np.float64))
         for k in np.unique(fold):
             part = terms[fold == k]
             self._gram[k] += part.T @ part
-            self._moment[k] += part.T @ delta[fold == k]
+            self._moment[k] += part.T @ rows.delta[fold == k]
+        self.fitted_rows += len(fold)
 
     def fit(self) -> None:
         """One fit a fold, on the rows of all other folds."""
-        penalty = RIDGE * np.eye(self._gram.shape[1])
-        penalty[0, 0] = 1e-9  # the mean loss is not shrunk
-        for k in range(self.folds):
-            others = np.arange(self.folds) != k
-            gram, moment = self._gram[others].sum(axis=0), self._moment[others].sum(axis=0)
-            self._coefficients[k] = np.linalg.solve(gram + penalty, moment)
+        for k in range(len(self._gram)):
+            others = np.arange(len(self._gram)) != k
+            self._coefficients[k] = ridge_coefficients(
+                self._gram[others].sum(axis=0), self._moment[others].sum(axis=0)
+            )
 
-    def predict(self, fold: Folds, logits: Matrix, action: Actions) -> ModelledLoss:
+    def predict(self, rows: ModelRows) -> ModelledLoss:
         """q at the logged actions and under the policy, by the fit without the row's fold."""
-        p = marginals(logits)
-        own = self._coefficients[fold]
+        p = marginals(rows.logits)
+        own = self._coefficients[self._folds[rows.context]]
         return ModelledLoss(
-            q_logged=np.einsum("ij,ij->i", own, label_terms(p, action.astype(np.float64))),
+            q_logged=np.einsum("ij,ij->i", own, label_terms(p, rows.action.astype(np.float64))),
             q_target=np.einsum("ij,ij->i", own, label_terms(p, p)),
         )
+
+
+def ridge_coefficients(gram: Matrix, moment: Vector) -> Vector:
+    """From Z'Z (k, k) and Z'delta (k,), the first column of Z being 1: (k,)."""
+    penalty = RIDGE * np.eye(len(gram))
+    penalty[0, 0] = 1e-9  # the mean loss is not shrunk
+    return np.asarray(np.linalg.solve(gram + penalty, moment))
 
 
 def label_terms(p: Matrix, y: Matrix) -> Matrix:

@@ -4,6 +4,8 @@ naive, weighted and balanced are those of sections 2.1.1 and 6; `-sn` divides by
 `-clipped` cuts weights, `dr` adds a model of the loss. In a resample the share of each logger stays n_j / n.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from multilogger.components.evaluation.context_sums import Column, Sums
@@ -15,14 +17,33 @@ WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")
 BALANCED = ("balanced", "balanced-sn", "balanced-clipped")
 DR = "dr"
 
+# A logger says next to nothing of a policy with 99 % of what the policy does not in its rows, or with so few
+# effective rows, in number and among its own, that chance decides what they say.
+SILENT_MEAN_WEIGHT = 0.01
+SILENT_EFFECTIVE_ROWS, SILENT_EFFECTIVE_SHARE = 20.0, 0.05
+
+
+@dataclass(frozen=True)
+class WeightColumns:
+    """Where the sums of w, w^2, u and u^2 stand, of weights as they are or cut."""
+
+    w: Column
+    ww: Column
+    u: Column
+    uu: Column
+
+
+AS_THEY_ARE = WeightColumns(Column.W, Column.WW, Column.U, Column.UU)
+CUT = WeightColumns(Column.W_CUT, Column.WW_CUT, Column.U_CUT, Column.UU_CUT)
+
 
 def estimates(sums: Sums, counts: Vector, balanced: bool, dr: bool) -> dict[str, Vector]:
     """Estimated risks by name: (...,) each for sums (..., J, columns); NaN where a logger has no rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / sums[..., [Column.ROWS]]
         share = np.broadcast_to(counts / counts.sum(), means.shape[:-1])
-        lambda_share = lambda_shares(sums, counts, Column.W, Column.U, Column.UU)
-        cut_share = lambda_shares(sums, counts, Column.W_CUT, Column.U_CUT, Column.UU_CUT)
+        lambda_share = lambda_shares(sums, counts, AS_THEY_ARE)
+        cut_share = lambda_shares(sums, counts, CUT)
 
         def mix(shares: Matrix, column: Column) -> Vector:
             return np.asarray((shares * means[..., column]).sum(axis=-1))
@@ -47,20 +68,22 @@ def estimates(sums: Sums, counts: Vector, balanced: bool, dr: bool) -> dict[str,
     return found
 
 
-def lambda_shares(sums: Sums, counts: Vector, w: Column, u: Column, uu: Column) -> Matrix:
+def lambda_shares(sums: Sums, counts: Vector, of: WeightColumns) -> Matrix:
     """n_j lambda*_j (section 2.1.1) from the sums of the same rows: (..., J), adding up to 1.
 
     The divergence is the self-normalised one of section 5.1.2, as in `lambda_star.py`.
     """
     n = sums[..., Column.ROWS]
-    mean_w = sums[..., w] / n
+    mean_w = sums[..., of.w] / n
     scale = np.maximum(mean_w, S_FLOOR)
-    centre = (sums[..., u].sum(axis=-1) / n.sum(axis=-1))[..., None]
-    spread = sums[..., uu] / scale**2 - 2.0 * centre * sums[..., u] / scale + n * centre**2
+    centre = (sums[..., of.u].sum(axis=-1) / n.sum(axis=-1))[..., None]
+    spread = sums[..., of.uu] / scale**2 - 2.0 * centre * sums[..., of.u] / scale + n * centre**2
     divergence = np.maximum(spread, 0.0) / (n - 1.0)
-    # Choice: a logger with weight 0 in every row says nothing of the policy. Printed literally, section 5.1.2
-    # gives it a small divergence and so most of the share, and the estimate falls to 0.
-    silent = mean_w <= S_FLOOR
+    # Choice: a logger that all but never acts as the policy has no share. Printed literally, section 5.1.2
+    # may find a small divergence in its few rows, if their losses happen to be small, and give it almost all.
+    effective = np.square(sums[..., of.w]) / sums[..., of.ww]
+    few = (effective < SILENT_EFFECTIVE_ROWS) & (effective < SILENT_EFFECTIVE_SHARE * n)
+    silent = (mean_w <= SILENT_MEAN_WEIGHT) | few
     precision = np.where(silent, 0.0, counts / divergence)
     # equal losses and weights in all rows of a logger: no spread at all, and nothing beats it
     exact = np.isinf(precision)

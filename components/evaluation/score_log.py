@@ -5,66 +5,74 @@ by batch: the policy's probabilities, and the model of the loss. Last its predic
 has not seen the row's context.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.doubly_robust import ModelledLoss
-from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.additive_network import (
+    AdditiveNetwork,
+    Block,
+    LogShape,
+)
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
 from multilogger.components.evaluation.log_checks import (
     check_features,
-    check_loggers,
-    check_losses,
     check_propensities,
     checked_actions,
-    checked_log_propensity,
 )
-from multilogger.components.evaluation.log_reader import (
-    Chunk,
-    Indexed,
-    LogFiles,
-    index_labels,
+from multilogger.components.evaluation.log_reader import Chunk, LogFiles
+from multilogger.components.evaluation.loss_model import (
+    CrossFitted,
+    DrModel,
+    LabelRidge,
+    ModelRows,
+    draw_folds,
 )
-from multilogger.components.evaluation.loss_model import CrossFitted, LabelRidge, draw_folds
-from multilogger.components.evaluation.scored_log import Contexts, ScoredLog
+from multilogger.components.evaluation.scored_log import ScoredLog
+from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
 from multilogger.components.importance import log_mixture
-from multilogger.components.logged_batch import Loggers
-from multilogger.components.policies import Actions, Matrix, Vector, greedy, log_probability
-
-Advance = Callable[[float], None]
+from multilogger.components.policies import Actions, Matrix, greedy, log_probability
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A log under a policy, and what a cross-fitted model of the loss says of its rows."""
+    """A log under a policy, and what a cross-fitted model of the loss says of its rows.
+
+    `fitted_rows` is how many of them that model was fitted to.
+    """
 
     log: ScoredLog
     model: ModelledLoss | None
     contexts_known: bool
-
-
-@dataclass(frozen=True)
-class _Skimmed:
-    names: tuple[str, ...]
-    logger: Loggers
-    context: Contexts
-    context_labels: tuple[Any, ...] | None
-    delta: Vector
-    log_propensity: Vector
+    fitted_rows: int = 0
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """Rows of a chunk: their place in the log, logits, actions, and the chunk itself."""
+    """Rows of a chunk: their place in the log, logits, actions, features if they have any, and the chunk."""
 
     at: slice
     logits: Matrix
     action: Actions
+    x: NDArray[np.float32] | None
     chunk: Chunk
+
+    def rows(self, log: ScoredLog) -> ModelRows:
+        """What a model of the loss is shown of them."""
+        context, logger, delta = log.context[self.at], log.logger[self.at], log.delta[self.at]
+        return ModelRows(context, logger, self.logits, self.action, delta, self.x)
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model of the loss to fit; `advance` is told of the share that was done of a long fit."""
+
+    kind: DrModel = DrModel.RIDGE
+    advance: Advance = lambda _: None
 
 
 def score_log(
@@ -74,84 +82,57 @@ def score_log(
     contexts: ContextLogits | None = None,
     max_loss: float | None = None,
     advance: Advance = lambda _: None,
+    choice: ModelChoice | None = None,
 ) -> Scored:
     """Read a log under a policy; `advance` is told of rows read, three times each."""
     largest = float(policy.labels) if max_loss is None else max_loss
-    skimmed = _skim(files, largest, advance)
-    place = None if contexts is None else _places(skimmed, contexts)
+    skimmed = skim(files, largest, advance)
+    place = None if contexts is None else context_places(skimmed, contexts)
     log = _empty_scores(skimmed, files, largest)
-    folds = draw_folds(log.contexts, rng)
-    model: CrossFitted = LabelRidge(policy.labels, int(folds.max()) + 1)
+    known = skimmed.context_labels is not None
+    shape = LogShape(log.rows, policy.labels, largest, draw_folds(log.contexts, rng))
+    model = _loss_model(choice or ModelChoice(), shape, rng, contexts, place)
     for seen in _look(files, policy, skimmed, contexts, place):
         _fill(log, seen, files)
-        model.add(folds[log.context[seen.at]], seen.logits, seen.action, log.delta[seen.at])
+        model.add(seen.rows(log))
         advance(len(seen.action))
     if log.contexts < 2:
-        return Scored(log, None, skimmed.context_labels is not None)
+        return Scored(log, None, known)
     model.fit()
     predicted = ModelledLoss(np.zeros(log.rows), np.zeros(log.rows))
     for seen in _look(files, policy, skimmed, contexts, place):
-        part = model.predict(folds[log.context[seen.at]], seen.logits, seen.action)
+        part = model.predict(seen.rows(log))
         predicted.q_logged[seen.at], predicted.q_target[seen.at] = part.q_logged, part.q_target
         advance(len(seen.action))
     checked = replace(predicted)  # the checks of its values, now that they are there
-    return Scored(log, checked, skimmed.context_labels is not None)
+    return Scored(log, checked, known, model.fitted_rows)
 
 
-def _skim(files: LogFiles, max_loss: float, advance: Advance) -> _Skimmed:
-    columns = files.columns
-    loggers, contexts, losses, propensities = [], [], [], []
-    for chunk in files.chunks(columns.cheap):
-        delta = chunk.numbers(columns.loss)
-        check_losses(delta, max_loss, chunk.where, chunk.rows)
-        log_propensity = chunk.numbers(columns.propensity)
-        propensities.append(checked_log_propensity(log_propensity, columns.is_log, chunk.where, chunk.rows))
-        losses.append(delta)
-        loggers.append(chunk.batch.column(columns.logger))
-        if columns.context is not None:
-            contexts.append(chunk.batch.column(columns.context))
-        advance(len(chunk))
-    if not losses:
-        raise BadInput(
-            "the log has no rows" + (" for validation; use --all-rows" if files.validation_only else "")
-        )
-    logger = index_labels(loggers, columns.logger)
-    context = index_labels(contexts, "context") if contexts else None
-    _check_stated(files, logger)
-    names = tuple(str(label) for label in logger.labels)
-    delta = np.concatenate(losses)
-    check_loggers(names, logger.index, delta)
-    return _Skimmed(
-        names=names,
-        logger=logger.index,
-        context=np.arange(len(delta)) if context is None else context.index,
-        context_labels=None if context is None else context.labels,
-        delta=delta,
-        log_propensity=np.concatenate(propensities),
-    )
+def _loss_model(
+    choice: ModelChoice,
+    shape: LogShape,
+    rng: np.random.Generator,
+    contexts: ContextLogits | None,
+    place: NDArray[np.int64] | None,
+) -> CrossFitted:
+    if choice.kind is DrModel.RIDGE:
+        return LabelRidge(shape.labels, shape.folds)
+    apart = None if contexts is None or place is None else partial(_numbered, contexts, place)
+    # draws of its own, so that the resamples are the same whatever the model
+    return AdditiveNetwork(shape, rng.spawn(1)[0], apart, choice.advance)
 
 
-def _check_stated(files: LogFiles, logger: Indexed) -> None:
-    silent = files.stated_loggers - set(logger.labels)
-    if silent:
-        which = ", ".join(sorted(str(name) for name in silent))
-        side = " for validation" if files.validation_only else ""
-        raise BadInput(f"logger {which} has a folder but no rows{side}; remove it, or use other rows")
+def _numbered(contexts: ContextLogits, place: NDArray[np.int64]) -> Iterator[Block]:
+    """The features of contexts that stand apart, with their numbers in the log."""
+    number = np.full(len(contexts.place), -1)
+    number[place] = np.arange(len(place))
+    done = 0
+    for x in contexts.features():
+        yield number[done : done + len(x)], x
+        done += len(x)
 
 
-def _places(skimmed: _Skimmed, contexts: ContextLogits) -> NDArray[np.int64]:
-    """Where the logits of each numbered context stand."""
-    labels = skimmed.context_labels or ()
-    unknown = [label for label in labels if label not in contexts.place]
-    if unknown:
-        raise BadInput(
-            f"{len(unknown)} contexts of the log are not among the {len(contexts.place)} contexts given, the "
-            f"first being {unknown[0]!r}; give all of them"
-        )
-    return np.array([contexts.place[label] for label in labels], dtype=np.int64)
-
-
-def _empty_scores(skimmed: _Skimmed, files: LogFiles, max_loss: float) -> ScoredLog:
+def _empty_scores(skimmed: Skimmed, files: LogFiles, max_loss: float) -> ScoredLog:
     rows = len(skimmed.delta)
     return ScoredLog(
         names=skimmed.names,
@@ -170,7 +151,7 @@ def _empty_scores(skimmed: _Skimmed, files: LogFiles, max_loss: float) -> Scored
 def _look(
     files: LogFiles,
     policy: Policy,
-    skimmed: _Skimmed,
+    skimmed: Skimmed,
     contexts: ContextLogits | None,
     place: NDArray[np.int64] | None,
 ) -> Iterator[_Seen]:
@@ -181,13 +162,14 @@ def _look(
         done += len(chunk)
         raw = chunk.matrix(files.columns.action)
         action = checked_actions(raw, policy.labels, chunk.where, chunk.rows)
+        x = None
         if contexts is not None and place is not None:
             logits = contexts.logits[place[skimmed.context[at]]]
         else:
             x = chunk.features(files.columns.features)
             check_features(x, policy.features, chunk.where, chunk.rows)
             logits = policy.logits(x)
-        yield _Seen(at, logits, action, chunk)
+        yield _Seen(at, logits, action, x, chunk)
 
 
 def _fill(log: ScoredLog, seen: _Seen, files: LogFiles) -> None:

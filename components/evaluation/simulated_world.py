@@ -1,14 +1,22 @@
 """A world of few contexts and labels whose risk is known exactly, to try estimators and intervals on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
 from multilogger.components.evaluation.evaluation import MaxWeights
-from multilogger.components.evaluation.loss_model import LabelRidge, draw_folds
+from multilogger.components.evaluation.loss_model import (
+    CrossFitted,
+    DrModel,
+    LabelRidge,
+    ModelRows,
+    draw_folds,
+)
 from multilogger.components.evaluation.score_log import Scored
-from multilogger.components.evaluation.scored_log import ScoredLog
+from multilogger.components.evaluation.scored_log import Contexts, ScoredLog
 from multilogger.components.importance import log_mixture
 from multilogger.components.policies import (
     Actions,
@@ -28,6 +36,53 @@ KINDS = 6  # kinds of context
 
 # how strongly the policy and each logger lean to the right labels; below 0 is away from them
 STRENGTHS = {"good": (1.2, (0.3, 1.0)), "poor": (2.0, (-1.0, -0.5)), "very poor": (2.0, (-2.0, -1.5))}
+
+
+@dataclass(frozen=True)
+class Met:
+    """Contexts that were met: logits (m, q) of the policy and of each logger there, and features (m, d)."""
+
+    target: Matrix
+    loggers: tuple[Matrix, ...]
+    x: Matrix
+
+    def draw(
+        self,
+        passes: tuple[int, ...],
+        losses: Callable[[Contexts, Actions], Vector],
+        max_loss: float,
+        rng: np.random.Generator,
+        dr_model: DrModel,
+    ) -> Scored:
+        """Every logger acts in every context, `passes` times each."""
+        contexts, labels = self.target.shape
+        logger = np.repeat(np.arange(len(passes)), np.multiply(passes, contexts))
+        context = np.concatenate([np.tile(np.arange(contexts), r) for r in passes])
+        logits = np.stack(self.loggers)[logger, context]
+        action = sample(logits, rng.random(logits.shape))
+        delta = losses(context, action)
+        table = np.stack([log_probability(each[context], action) for each in self.loggers], axis=1)
+        target = self.target[context]
+        log = ScoredLog(
+            names=tuple(f"logger-{j + 1}" for j in range(len(passes))),
+            logger=logger,
+            context=context,
+            delta=delta,
+            log_propensity=table[np.arange(len(context)), logger],
+            log_target=log_probability(target, action),
+            max_loss=max_loss,
+            log_average=log_mixture(table, np.bincount(logger).astype(np.float64)),
+            is_greedy=(greedy(target) == action).all(axis=1),
+            log_greedy=log_probability(target, greedy(target)),
+        )
+        folds = draw_folds(contexts, rng)
+        model: CrossFitted = LabelRidge(labels, folds)
+        if dr_model is DrModel.ADDITIVE:
+            model = AdditiveNetwork(LogShape(log.rows, labels, max_loss, folds), rng.spawn(1)[0])
+        rows = ModelRows(context, logger, target, action, delta, self.x[context].astype(np.float32))
+        model.add(rows)
+        model.fit()
+        return Scored(log, model.predict(rows), contexts_known=True, fitted_rows=model.fitted_rows)
 
 
 @dataclass(frozen=True)
@@ -60,35 +115,24 @@ class World:
         losses = [self.mean_loss(np.full(len(actions), kind), actions) for kind in range(KINDS)]
         return float((chance * np.stack(losses)).sum(axis=1).mean())
 
-    def draw(self, contexts: int, passes: tuple[int, ...], rng: np.random.Generator) -> Scored:
-        """A log in which every logger meets the same contexts, `passes` times each."""
+    def draw(
+        self,
+        contexts: int,
+        passes: tuple[int, ...],
+        rng: np.random.Generator,
+        dr_model: DrModel = DrModel.RIDGE,
+    ) -> Scored:
+        """A log in which every logger meets the same contexts, `passes` times each.
+
+        The features of a context are its kind, one column each.
+        """
         kinds = rng.integers(0, KINDS, contexts)
-        logger = np.repeat(np.arange(len(passes)), np.multiply(passes, contexts))
-        context = np.concatenate([np.tile(np.arange(contexts), r) for r in passes])
-        kind = kinds[context]
-        logits = np.stack(self.loggers)[logger, kind]
-        action = sample(logits, rng.random(logits.shape))
-        delta = self.mean_loss(kind, action) + 0.25 * rng.choice([-1.0, 1.0], len(kind))
-        table = np.stack([log_probability(each[kind], action) for each in self.loggers], axis=1)
-        target = self.target[kind]
-        counts = np.bincount(logger).astype(np.float64)
-        log = ScoredLog(
-            names=tuple(f"logger-{j + 1}" for j in range(len(passes))),
-            logger=logger,
-            context=context,
-            delta=delta,
-            log_propensity=table[np.arange(len(kind)), logger],
-            log_target=log_probability(target, action),
-            max_loss=self.max_loss,
-            log_average=log_mixture(table, counts),
-            is_greedy=(greedy(target) == action).all(axis=1),
-            log_greedy=log_probability(target, greedy(target)),
-        )
-        folds = draw_folds(contexts, rng)
-        model = LabelRidge(LABELS)
-        model.add(folds[context], target, action, delta)
-        model.fit()
-        return Scored(log, model.predict(folds[context], target, action), contexts_known=True)
+
+        def losses(context: Contexts, action: Actions) -> Vector:
+            return self.mean_loss(kinds[context], action) + 0.25 * rng.choice([-1.0, 1.0], len(context))
+
+        met = Met(self.target[kinds], tuple(each[kinds] for each in self.loggers), np.eye(KINDS)[kinds])
+        return met.draw(passes, losses, self.max_loss, rng, dr_model)
 
     def max_weights(self, counts: Vector) -> MaxWeights:
         """The largest h/h_j of each logger, and the largest h/h_avg."""

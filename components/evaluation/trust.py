@@ -3,6 +3,7 @@
 Looking at the estimates, or at the width of their intervals, would pick the luckiest of ten.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -50,13 +51,9 @@ def recommend(
     - mean weight in [0.9, 1.1], at least 100 effective rows, no row with a tenth of all weight: `dr`;
     - in between, the self-normalised estimate, which a mean weight off 1 harms least, as a rough figure.
     """
-    covered = BEARABLE_MEAN_WEIGHT[0] <= whole.mean_weight <= BEARABLE_MEAN_WEIGHT[1]
-    if not covered or whole.effective_rows < FEWEST_EFFECTIVE_ROWS:
-        return Recommendation(
-            None,
-            f"Trust none of them: the loggers cover the policy too badly (mean weight "
-            f"{whole.mean_weight:.2f}, {whole.effective_rows:,.0f} effective rows).",
-        )
+    lacks = _what_is_lacking(whole)
+    if lacks:
+        return Recommendation(None, f"Trust none of them: {lacks}.")
     good = (
         CLOSE_MEAN_WEIGHT[0] <= whole.mean_weight <= CLOSE_MEAN_WEIGHT[1]
         and whole.effective_rows >= FEW_EFFECTIVE_ROWS
@@ -77,3 +74,20 @@ def recommend(
     if good:
         return Recommendation(name, f"Trust {name}: {figure}, {ahead}.")
     return Recommendation(name, f"Trust {name} as a rough figure only, overlap is thin: {figure}, {ahead}.")
+
+
+def _what_is_lacking(whole: Overlap) -> str:
+    """Why nothing can be trusted; empty if something can."""
+    low, high = BEARABLE_MEAN_WEIGHT
+    reasons = []
+    if not low <= whole.mean_weight <= high:
+        reasons.append(
+            f"the loggers do not cover what the policy does (mean weight {whole.mean_weight:.2f} where 1 is "
+            f"expected and {low:.2f} to {high:.2f} can be borne)"
+        )
+    if whole.effective_rows < FEWEST_EFFECTIVE_ROWS:
+        reasons.append(
+            f"too few rows speak of the policy ({math.floor(whole.effective_rows)} effective rows, "
+            f"{FEWEST_EFFECTIVE_ROWS:.0f} are the least)"
+        )
+    return ", and ".join(reasons)

@@ -7,20 +7,41 @@ with p_l(x) the chance that label l is right. Not in the paper.
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from multilogger.components.learners.context_rows import ContextRows, context_folds
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.learners.training_log import LogPart
+from multilogger.components.logged_batch import Loggers
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Actions, Matrix, Vector
 
 BLOCK_CONTEXTS = 4096
 LEAST_SPREAD = 0.01  # added to p (1 - p), which is 0 for a label that the network is sure of
+
+
+class LossRows(Protocol):
+    """What the model is fitted to: context (n,), action (n, q), loss (n,), logger (n,), and n_j (J,)."""
+
+    @property
+    def context(self) -> NDArray[np.int64]: ...
+
+    @property
+    def action(self) -> Actions: ...
+
+    @property
+    def delta(self) -> Vector: ...
+
+    @property
+    def logger(self) -> Loggers: ...
+
+    @property
+    def counts(self) -> Vector: ...
 
 
 def additive_loss(p: Matrix, y: Actions) -> Vector:
@@ -50,11 +71,18 @@ class AdditiveModel:
     Least squares with any fixed weights finds the right p where the loss is additive; the weights only say
     how fast. These are the best ones for labels that are independent given x: r' Sigma^-1 r, with Sigma held
     fixed in each step. A logger whose rows scatter more than Sigma explains gets that excess as `noise` on
-    its rows, re-estimated after each epoch, so that its rows count for less.
+    its rows, re-estimated after each epoch, so that its rows count for less. `fold` (m,) is drawn unless it
+    is given.
     """
 
     def __init__(
-        self, x: Tensor, part: LogPart, labels: int, settings: LearnerSettings, generator: torch.Generator
+        self,
+        x: Tensor,
+        part: LossRows,
+        labels: int,
+        settings: LearnerSettings,
+        generator: torch.Generator,
+        fold: Tensor | None = None,
     ) -> None:
         self.x, self.settings, self.generator = x, settings, generator
         self.rows = ContextRows.of(part.context)
@@ -62,7 +90,7 @@ class AdditiveModel:
         self.signs = self.rows.gather(1.0 - 2.0 * action)
         self.target = self.rows.gather(torch.from_numpy(part.delta.astype(np.float32)) - action.sum(dim=1))
         self.logger = self.rows.gather(torch.from_numpy(part.logger))
-        self.fold = context_folds(len(x), settings.folds, generator)
+        self.fold = context_folds(len(x), settings.folds, generator) if fold is None else fold
         self.members = [
             PolicyNetwork(x.shape[1], labels, settings.policy_size, generator) for _ in range(settings.folds)
         ]
@@ -76,23 +104,37 @@ class AdditiveModel:
     def run_epoch(self) -> None:
         """Every member once through the contexts that it may see; then the noise of each logger anew."""
         rate = self.settings.risk_rate * _decay(self.epoch, self.settings.epochs)
-        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+        for k, optimiser in enumerate(self.optimisers):
             optimiser.param_groups[0]["lr"] = rate
-            seen = torch.flatten(torch.nonzero(self.fold[self.rows.context] != k))
+            seen = torch.flatten(torch.nonzero(self.seen_by(k)))
             order = seen[torch.randperm(len(seen), generator=self.generator)]
             for groups in torch.split(order, self.settings.context_batch):
-                if len(groups) > 1 or not self.settings.batch_norm:  # no statistics of a single context
-                    self._descend(member, optimiser, groups)
+                if len(groups) > self.settings.batch_norm:  # no statistics of a single context
+                    self._descend(k, groups)
         self.epoch += 1
-        self.noise = self._excess_noise()
+        self.estimate_noise()
 
-    def _descend(self, member: PolicyNetwork, optimiser: torch.optim.Optimizer, groups: Tensor) -> None:
+    def seen_by(self, k: int) -> Tensor:
+        """Which groups of rows member k is fitted to: (g,)."""
+        return self.fold[self.rows.context] != k
+
+    def noise_for(self, k: int) -> Tensor:
+        """The noise of each logger that member k takes its rows to have: (J,)."""
+        return self.noise
+
+    def estimate_noise(self) -> None:
+        """The noise of each logger, from rows of contexts that a member has not seen."""
+        p = torch.from_numpy(self.out_of_fold().astype(np.float32))
+        self.noise = self.excess_noise(p, self.rows.present > 0)
+
+    def _descend(self, k: int, groups: Tensor) -> None:
+        member, optimiser = self.members[k], self.optimisers[k]
         member.train()
         p = torch.sigmoid(member(self._thinned(self.x[self.rows.context[groups]])))
         signs, present = self.signs[groups], self.rows.present[groups]
         residual = self.target[groups] - torch.einsum("gkq,gq->gk", signs, p)
         with torch.no_grad():
-            noise = self.noise[self.logger[groups]] * present + (1.0 - present)
+            noise = self.noise_for(k)[self.logger[groups]] * present + (1.0 - present)
             pull = whitened_residuals(residual, signs, p * (1.0 - p) + LEAST_SPREAD, noise)
         # With Sigma held fixed, r'Sigma^-1 r / 2 and (Sigma^-1 r)'r have the same gradient.
         loss = (pull * residual).sum() / len(groups)
@@ -108,14 +150,16 @@ class AdditiveModel:
         kept = torch.rand(x.shape, generator=self.generator) >= share
         return x * kept / (1.0 - share)
 
-    def _excess_noise(self) -> Tensor:
-        """What the residuals of each logger scatter beyond sum_l p_l (1 - p_l): (J,), floored."""
-        p = torch.from_numpy(self.out_of_fold().astype(np.float32))[self.rows.context]
+    def excess_noise(self, p: Tensor, among: Tensor) -> Tensor:
+        """What residuals of p (m, q) scatter beyond sum_l p_l (1 - p_l), a logger: (J,), floored.
+
+        `among` (g, k) marks the rows that are looked at; a logger without any has the floor.
+        """
+        p = p[self.rows.context]
         residual = self.target - torch.einsum("gkq,gq->gk", self.signs, p)
         excess = residual.square() - (p * (1.0 - p)).sum(dim=1, keepdim=True)
-        here = self.rows.present > 0
-        means = [excess[here & (self.logger == j)].mean() for j in range(len(self.noise))]
-        return torch.stack(means).clamp_min(self.settings.working_noise)
+        means = [excess[among & (self.logger == j)].mean() for j in range(len(self.noise))]
+        return torch.stack(means).nan_to_num(0.0).clamp_min(self.settings.working_noise)
 
     def out_of_fold(self) -> Matrix:
         """p(x) of every context by the member that has not seen it: (m, q)."""
@@ -123,7 +167,7 @@ class AdditiveModel:
 
     def member(self, k: int) -> Tensor:
         """p_k(x) of every context, seen or not: (m, q)."""
-        return _probabilities(self.members[k], self.x)
+        return probabilities(self.members[k], self.x)
 
     def state(self) -> State:
         state = State({"noise": self.noise.clone()}, {"epoch": self.epoch})
@@ -141,14 +185,15 @@ class AdditiveModel:
 
 def blind_probabilities(members: Sequence[PolicyNetwork], x: Tensor, fold: Tensor) -> Matrix:
     """p_k(x) of every context by the member k of its fold, which has not seen it: (m, q)."""
-    tables = [_probabilities(member, x[fold == k]) for k, member in enumerate(members)]
+    tables = [probabilities(member, x[fold == k]) for k, member in enumerate(members)]
     joined = torch.empty(len(x), tables[0].shape[1])
     for k, table in enumerate(tables):
         joined[fold == k] = table
     return joined.double().numpy()
 
 
-def _probabilities(member: PolicyNetwork, x: Tensor) -> Tensor:
+def probabilities(member: nn.Module, x: Tensor) -> Tensor:
+    """p(x) of contexts (n, d) by one network: (n, q)."""
     member.eval()
     with torch.no_grad():
         return torch.cat([torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])

@@ -8,7 +8,7 @@ from multilogger.components.reproduction.results import CellResult, Reproduction
 
 Key = TypeVar("Key", bound=Hashable)
 
-PARTS = ("table2", "figure1", "figure2", "figure3", "choices", "loggers")
+PARTS = ("table2", "figure1", "figure2", "figure3", "choices", "loggers", "pairwise")
 """The fields of a reproduction that hold cells."""
 
 

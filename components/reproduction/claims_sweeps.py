@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from multilogger.components.reproduction.cells import exp_by_seed, grouped, paired
-from multilogger.components.reproduction.claims_table2 import CONSTRAINED, MARGIN, means_of
+from multilogger.components.reproduction.claims_table2 import CONSTRAINED
+from multilogger.components.reproduction.exp_table import MARGIN, means_of
 from multilogger.components.reproduction.method_names import method_title
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, PaperSweep, paper_sweep
 from multilogger.components.reproduction.results import CellResult, Reproduction

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from multilogger.components.reproduction.additivity_rows import AdditivityRow
 from multilogger.components.reproduction.cells import failed_cells, failure_reason
 from multilogger.components.reproduction.choices import ChoiceRow
 from multilogger.components.reproduction.logger_study import LoggerStudyRow
@@ -13,7 +14,7 @@ from multilogger.components.reproduction.table1 import Table1Row
 from multilogger.components.reproduction.table2 import Table2Row
 
 TABLE1_COLUMNS = ("features", "labels", "n_train", "n_test")
-TABLE2_HEADER = (
+METHOD_HEADER = (
     "dataset",
     "method",
     "preset",
@@ -22,7 +23,6 @@ TABLE2_HEADER = (
     "exp_low",
     "exp_high",
     "greedy_mean",
-    "paper",
 )
 
 
@@ -32,6 +32,11 @@ def fixed(value: float | None, digits: int) -> str:
         return ""
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
+
+
+def measured(value: float | None) -> str:
+    """A mean or an end of its interval, with digits enough to be rounded once more where it is shown."""
+    return fixed(value, 6)
 
 
 def number(value: float | None) -> str:
@@ -45,19 +50,25 @@ def table1_csv(rows: Sequence[Table1Row]) -> str:
 
 
 def table2_csv(rows: Sequence[Table2Row]) -> str:
+    return _text((*METHOD_HEADER, "paper"), ((*_method(row), fixed(row.paper, 3)) for row in rows))
+
+
+def pairwise_csv(rows: Sequence[Table2Row]) -> str:
+    return _text(METHOD_HEADER, (_method(row) for row in rows))
+
+
+def additivity_csv(rows: Sequence[AdditivityRow]) -> str:
+    header = ("dataset", "preset", "seeds", "rejected_seeds", "rejected_share", "median_p")
     return _text(
-        TABLE2_HEADER,
+        header,
         (
             (
                 row.dataset,
-                row.method,
                 row.preset,
-                str(row.exp.count),
-                fixed(row.exp.mean, 4),
-                fixed(row.exp.low, 4),
-                fixed(row.exp.high, 4),
-                fixed(row.greedy_mean, 4),
-                fixed(row.paper, 3),
+                str(len(row.p_values)),
+                str(row.rejected),
+                measured(row.rejected_share),
+                f"{row.median_p:.3g}",
             )
             for row in rows
         ),
@@ -86,10 +97,10 @@ def sweep_csv(figure: str, rows: Sequence[SweepRow]) -> str:
                 row.method,
                 row.preset,
                 str(row.inverse.count),
-                fixed(row.inverse.mean, 5),
-                fixed(row.inverse.low, 5),
-                fixed(row.inverse.high, 5),
-                fixed(row.exp_mean, 4),
+                measured(row.inverse.mean),
+                measured(row.inverse.low),
+                measured(row.inverse.high),
+                measured(row.exp_mean),
                 fixed(row.paper, 4),
             )
             for row in rows
@@ -120,11 +131,11 @@ def choices_csv(rows: Sequence[ChoiceRow]) -> str:
                 row.preset,
                 row.choice,
                 str(row.exp.count),
-                fixed(row.exp.mean, 4),
+                measured(row.exp.mean),
                 str(row.difference.count),
-                fixed(row.difference.mean, 4),
-                fixed(row.difference.low, 4),
-                fixed(row.difference.high, 4),
+                measured(row.difference.mean),
+                measured(row.difference.low),
+                measured(row.difference.high),
                 "" if row.p is None else f"{row.p:.3g}",
             )
             for row in rows
@@ -143,9 +154,9 @@ def loggers_csv(rows: Sequence[LoggerStudyRow]) -> str:
                 row.preset,
                 str(row.loggers),
                 str(row.exp.count),
-                fixed(row.exp.mean, 4),
-                fixed(row.exp.low, 4),
-                fixed(row.exp.high, 4),
+                measured(row.exp.mean),
+                measured(row.exp.low),
+                measured(row.exp.high),
             )
             for row in rows
         ),
@@ -172,6 +183,11 @@ def sweep_position(cell: CellResult) -> str:
         "choice": cell.choice,
     }
     return ", ".join(f"{name} {value}" for name, value in named.items() if value)
+
+
+def _method(row: Table2Row) -> tuple[str, ...]:
+    means = (row.exp.mean, row.exp.low, row.exp.high, row.greedy_mean)
+    return (row.dataset, row.method, row.preset, str(row.exp.count), *map(measured, means))
 
 
 def _sizes(size: DatasetSize | None) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """The report as one HTML page that needs nothing but itself."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from multilogger.components.reproduction import page_numbers
+from multilogger.components.reproduction.additivity_rows import AdditivityRow
 from multilogger.components.reproduction.cells import cell_count, failed_cells, failure_reason, succeeded
 from multilogger.components.reproduction.choices import DEFAULT, ChoiceRow, choice_sentence
 from multilogger.components.reproduction.claims import summary
@@ -48,6 +50,9 @@ class Contents:
     sweeps: Mapping[str, Sequence[SweepRow]]
     choices: Sequence[ChoiceRow]
     loggers: Sequence[LoggerStudyRow]
+    pairwise: Sequence[Table2Row]
+    additivity: Sequence[AdditivityRow]
+    own_claims: Sequence[Claim]
     pictures: Mapping[str, Picture]
     mlflow_url: str
     commands: Sequence[str]
@@ -138,10 +143,15 @@ def render_page(contents: Contents) -> str:
         contents=contents,
         summary=summary(list(contents.claims)),
         tests=sum(len(claim.tests) for claim in contents.claims),
-        strips={claim.name: [Markup(s) for s in interval_strips(claim.tests)] for claim in contents.claims},
+        own_tests=sum(len(claim.tests) for claim in contents.own_claims),
+        strips={
+            claim.name: [Markup(s) for s in interval_strips(claim.tests)]
+            for claim in (*contents.claims, *contents.own_claims)
+        },
         failed=failed_cells(contents.reproduction),
         cells=cell_count(contents.reproduction),
-        table2=table2_sections(contents),
+        table2=method_sections(contents, contents.table2, partial(picture_name, "table2")),
+        pairwise=method_sections(contents, contents.pairwise, lambda dataset: dataset),
         figures=figure_sections(contents),
         discrepancies=[
             discrepancy
@@ -159,8 +169,10 @@ def run_address(mlflow_url: str, cell: CellResult) -> str:
     return f"{mlflow_url.rstrip('/')}/{cell.page.lstrip('/')}" if mlflow_url and cell.page else ""
 
 
-def table2_sections(contents: Contents) -> list[Table2Section]:
-    rows = list(contents.table2)
+def method_sections(
+    contents: Contents, rows: Sequence[Table2Row], picture_of: Callable[[str], str]
+) -> list[Table2Section]:
+    """One a dataset, with the picture of the name that `picture_of` gives it."""
     sections = []
     for dataset in dict.fromkeys(row.dataset for row in rows):
         own = [row for row in rows if row.dataset == dataset]
@@ -173,12 +185,12 @@ def table2_sections(contents: Contents) -> list[Table2Section]:
             Table2Section(
                 dataset=dataset,
                 groups=groups,
-                best=best_learned(rows, dataset),
+                best=best_learned(list(rows), dataset),
                 paper_best=_paper_best(dataset),
                 same_rows=SAME_ROWS.get(dataset, ""),
                 presets=len({row.preset for row in own if method_group(row.method) is MethodGroup.LEARNED})
                 > 1,
-                picture=contents.pictures.get(picture_name("table2", dataset)),
+                picture=contents.pictures.get(picture_of(dataset)),
             )
         )
     return sections

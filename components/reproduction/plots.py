@@ -81,3 +81,44 @@ def spread(
     """Both ends of a band, or None if any point has no interval."""
     ends = [(a, b) for a, b in zip(low, high, strict=True) if a is not None and b is not None]
     return ([a for a, _ in ends], [b for _, b in ends]) if ends and len(ends) == len(low) else None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """An interval from `low` to `high` at a place on the other axis; None is the right edge."""
+
+    at: float | None
+    low: float
+    high: float
+    colour: str
+
+
+def mark_cut(axes: Axes, reaches: Sequence[Reach], upright: bool) -> None:
+    """A caret on the edge of the picture for every interval that goes on beyond it.
+
+    Intervals run upwards if `upright`, else to the right. Call it when the limits are set.
+    """
+    first, last = axes.get_ylim() if upright else axes.get_xlim()
+    signs = ("v", "^") if upright else ("<", ">")
+    count = 0
+    for reach in reaches:
+        for beyond, edge, sign in (
+            (reach.low < first, first, signs[0]),
+            (reach.high > last, last, signs[1]),
+        ):
+            if not beyond:
+                continue
+            at = 0.985 if reach.at is None else reach.at
+            axes.plot(
+                [at if upright else edge],
+                [edge if upright else at],
+                sign,
+                transform=axes.get_yaxis_transform() if reach.at is None else axes.transData,
+                color=reach.colour,
+                markersize=5,
+                clip_on=False,
+                zorder=5,
+                gid=f"cut-{count}",
+                label=None if count else "the interval goes on beyond the axis",
+            )
+            count += 1

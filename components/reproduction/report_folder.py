@@ -3,13 +3,17 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from multilogger.components.reproduction.additivity_rows import additivity_rows
 from multilogger.components.reproduction.cells import failed_cells
 from multilogger.components.reproduction.choices import choice_rows
 from multilogger.components.reproduction.claims import judged_claims
+from multilogger.components.reproduction.claims_additive import additive_claims
 from multilogger.components.reproduction.csv_files import (
+    additivity_csv,
     choices_csv,
     failed_csv,
     loggers_csv,
+    pairwise_csv,
     sweep_csv,
     table1_csv,
     table2_csv,
@@ -21,8 +25,8 @@ from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.sweep_plot import sweep_picture
 from multilogger.components.reproduction.sweeps import FIGURES, sweep_rows
 from multilogger.components.reproduction.table1 import table1_rows
-from multilogger.components.reproduction.table2 import table2_rows
-from multilogger.components.reproduction.table2_plot import table2_picture
+from multilogger.components.reproduction.table2 import pairwise_rows, table2_rows
+from multilogger.components.reproduction.table2_plot import method_picture
 
 FAILED = "failed.csv"
 
@@ -55,15 +59,18 @@ def write_outputs(
 def _contents(
     reproduction: Reproduction, mlflow_url: str, commands: Sequence[str], origin: Mapping[str, str]
 ) -> Contents:
-    table2 = table2_rows(reproduction)
+    table2, pairwise = table2_rows(reproduction), pairwise_rows(reproduction)
     sweeps = {figure: rows for figure in FIGURES if (rows := sweep_rows(reproduction, figure))}
     pictures: dict[str, Picture] = {}
     for dataset in dict.fromkeys(row.dataset for row in table2):
         name = picture_name("table2", dataset)
-        pictures[name] = table2_picture(name, [row for row in table2 if row.dataset == dataset])
+        own = [row for row in table2 if row.dataset == dataset]
+        pictures[name] = method_picture(name, f"Table 2: expected Hamming loss · {dataset}", own)
+    if pairwise:
+        pictures["pairwise"] = method_picture("pairwise", "A loss that does not add up · pairwise", pairwise)
     for figure, rows in sweeps.items():
-        for name, own in by_picture(figure, rows).items():
-            pictures[name] = sweep_picture(name, figure, list(own))
+        for name, points in by_picture(figure, rows).items():
+            pictures[name] = sweep_picture(name, figure, list(points))
     return Contents(
         reproduction=reproduction,
         claims=judged_claims(reproduction),
@@ -72,6 +79,9 @@ def _contents(
         sweeps=sweeps,
         choices=choice_rows(reproduction),
         loggers=logger_study_rows(reproduction),
+        pairwise=pairwise,
+        additivity=additivity_rows(reproduction),
+        own_claims=additive_claims(reproduction),
         pictures=pictures,
         mlflow_url=mlflow_url,
         commands=commands,
@@ -89,6 +99,10 @@ def _csv_files(contents: Contents) -> dict[str, str]:
         files["choices.csv"] = choices_csv(contents.choices)
     if contents.loggers:
         files["loggers.csv"] = loggers_csv(contents.loggers)
+    if contents.pairwise:
+        files["pairwise.csv"] = pairwise_csv(contents.pairwise)
+    if contents.additivity:
+        files["additivity.csv"] = additivity_csv(contents.additivity)
     if failed_cells(contents.reproduction):
         files[FAILED] = failed_csv(contents.reproduction)
     return files

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class CellResult:
     """One cell. `exp` and `greedy` are losses on test, None if the cell failed; `error` then says why.
 
-    `validation_risk` is the self-normalised balanced estimate on validation rows. `page` is where MLflow
+    `validation_risk` is the self-normalised balanced estimate on validation rows; `additivity_p` the p-value
+    of the test that the loss adds up over labels, which only the additive methods do. `page` is where MLflow
     shows the run that made the result, below the server's address; empty if there is none. The last fields
     say where in a sweep the cell stands; they are None or empty outside of one.
     """
@@ -19,6 +20,7 @@ class CellResult:
     exp: float | None
     greedy: float | None
     validation_risk: float | None = None
+    additivity_p: float | None = None
     page: str = ""
     error: str = ""
     replay_count: int | None = None
@@ -45,7 +47,8 @@ class Reproduction:
     `table2` has methods x datasets x seeds. `figure1` varies `replay_count`; its reference lines have None
     there. `figure2` and `figure3` vary `tau`, in the same way. `choices` has one cell for each thing that the
     paper leaves open, named by `choice` (such as `loss_shift=none`; `default` is ours), and seed. `loggers`
-    varies the number of `loggers` that the same number of rows comes from.
+    varies the number of `loggers` that the same number of rows comes from. `pairwise` has methods x seeds on
+    the simulated dataset whose loss does not add up over labels.
     """
 
     table1: tuple[DatasetSize, ...] = ()
@@ -55,8 +58,10 @@ class Reproduction:
     figure3: tuple[CellResult, ...] = ()
     choices: tuple[CellResult, ...] = ()
     loggers: tuple[CellResult, ...] = ()
+    pairwise: tuple[CellResult, ...] = ()
 
     @property
     def cells(self) -> tuple[CellResult, ...]:
         """All cells of all parts."""
-        return (*self.table2, *self.figure1, *self.figure2, *self.figure3, *self.choices, *self.loggers)
+        sweeps = (*self.figure1, *self.figure2, *self.figure3)
+        return (*self.table2, *sweeps, *self.choices, *self.loggers, *self.pairwise)

@@ -12,8 +12,10 @@ from multilogger.components.reproduction.plots import (
     MUTED,
     SERIES,
     Picture,
+    Reach,
     canvas,
     encoded,
+    mark_cut,
     spread,
 )
 from multilogger.components.reproduction.sweeps import SweepRow
@@ -40,15 +42,19 @@ def sweep_picture(name: str, figure: str, rows: list[SweepRow]) -> Picture:
     with canvas(5.6, 4.6) as (drawing, axes):
         curves = [row for row in rows if row.x is not None]
         spare = iter(SERIES[2:] * 9)
-        for (method, preset), points in groupby(curves, key=lambda r: (r.method, r.preset)):
-            colour = SHADES.get(method) or next(spare)
-            _curve(axes, list(points), colour, _label(method, preset, rows))
+        reaches = []
+        for (method, preset), group in groupby(curves, key=lambda r: (r.method, r.preset)):
+            colour, points = SHADES.get(method) or next(spare), list(group)
+            reaches += _reaches(points, colour)
+            _curve(axes, points, colour, _label(method, preset, rows))
             _paper_curve(axes, figure, dataset, method, colour)
         for index, row in enumerate(row for row in rows if row.x is None):
+            reaches += _reaches([row], SHADES.get(row.method, INK))
             _line(axes, row, index, _label(row.method, row.preset, rows))
         _paper_lines(axes, [row for row in rows if row.x is None])
         _scale(axes, figure, sorted({row.x for row in curves if row.x is not None}))
         _limit(axes, rows)
+        mark_cut(axes, reaches, upright=True)
         axes.set_ylabel("1 / EXP  (higher is better)")
         axes.set_xlabel(AXIS_NAMES[figure])
         axes.set_title(f"{TITLES[figure]} · {dataset}", loc="left", fontsize=10.5, fontweight="bold", pad=10)
@@ -57,6 +63,11 @@ def sweep_picture(name: str, figure: str, rows: list[SweepRow]) -> Picture:
             handles, labels, loc="outside lower left", ncols=2, handlelength=3.2, columnspacing=1.6
         )
         return encoded(name, f"{TITLES[figure]}, {dataset}", drawing)
+
+
+def _reaches(rows: list[SweepRow], colour: str) -> list[Reach]:
+    ends = [(row.x, row.inverse.low, row.inverse.high) for row in rows]
+    return [Reach(x, low, high, colour) for x, low, high in ends if low is not None and high is not None]
 
 
 def _curve(axes: Axes, points: list[SweepRow], colour: str, label: str) -> None:
@@ -116,7 +127,7 @@ def _paper_lines(axes: Axes, lines: list[SweepRow]) -> None:
 
 
 def _limit(axes: Axes, rows: list[SweepRow]) -> None:
-    """The axis holds every mean and as much of the bands again; those of two seeds may run out of it."""
+    """The axis holds every mean and as much of the bands again; those of two seeds may be cut, and marked."""
     figure, dataset = rows[0].figure, rows[0].dataset
     shown = {row.method for row in rows if row.x is not None}
     curves = paper_sweep(figure).curves if dataset == FIGURE_DATASET else {}

@@ -1,5 +1,6 @@
 """Table 2: expected Hamming loss by dataset and method, a mean over seeds beside the paper's number."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilogger.components.reproduction.cells import datasets_in_order, grouped, succeeded
@@ -23,9 +24,18 @@ class Table2Row:
 
 
 def table2_rows(reproduction: Reproduction) -> list[Table2Row]:
+    """Table 2 itself."""
+    return method_rows(reproduction.table2, datasets_in_order(reproduction))
+
+
+def pairwise_rows(reproduction: Reproduction) -> list[Table2Row]:
+    """The same of the simulated loss that does not add up."""
+    return method_rows(reproduction.pairwise, datasets_in_order(reproduction))
+
+
+def method_rows(cells: Sequence[CellResult], datasets: Sequence[str]) -> list[Table2Row]:
     """Rows by dataset in the order given, then by method in the canonical order, then by preset."""
-    datasets = datasets_in_order(reproduction)
-    groups = grouped(reproduction.table2, lambda c: (c.dataset, c.method, c.preset))
+    groups = grouped(cells, lambda c: (c.dataset, c.method, c.preset))
     keys = sorted(groups, key=lambda k: (datasets.index(k[0]), method_rank(k[1]), k[2]))
     return [_row(groups[key]) for key in keys]
 

@@ -4,16 +4,25 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from multilogger.components.reproduction.method_names import MethodGroup, method_group, method_title
-from multilogger.components.reproduction.plots import GRID, INK, MUTED, SERIES, Picture, canvas, encoded
+from multilogger.components.reproduction.plots import (
+    GRID,
+    INK,
+    MUTED,
+    SERIES,
+    Picture,
+    Reach,
+    canvas,
+    encoded,
+    mark_cut,
+)
 from multilogger.components.reproduction.table2 import Table2Row
 
 ROW_HEIGHT = 0.33
 COLOURS = {MethodGroup.LOGGER: MUTED, MethodGroup.LEARNED: SERIES[0], MethodGroup.REFERENCE: MUTED}
 
 
-def table2_picture(name: str, rows: list[Table2Row]) -> Picture:
+def method_picture(name: str, title: str, rows: list[Table2Row]) -> Picture:
     """The rows of one dataset; the axis is logarithmic because the loggers are far off."""
-    dataset = rows[0].dataset
     with canvas(5.6, 1.5 + ROW_HEIGHT * len(rows)) as (drawing, axes):
         for place, row in enumerate(rows):
             _row(axes, place, row)
@@ -25,14 +34,14 @@ def table2_picture(name: str, rows: list[Table2Row]) -> Picture:
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
         _scale(axes, rows)
+        mark_cut(axes, _reaches(rows), upright=False)
         axes.set_xlabel("EXP on test, log scale  (lower is better)")
-        title = f"Table 2: expected Hamming loss · {dataset}"
         drawing.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         axes.plot([], [], "o", color=SERIES[0], markersize=5.5, label="ours, 95 % interval over seeds")
         if any(row.paper is not None for row in rows):
             axes.plot([], [], "D", color=INK, markerfacecolor="none", markersize=5, label="paper")
         drawing.legend(loc="outside lower left", ncols=2)
-        return encoded(name, f"{title}, ours and the paper's", drawing)
+        return encoded(name, title, drawing)
 
 
 def _row(axes: Axes, place: int, row: Table2Row) -> None:
@@ -47,8 +56,17 @@ def _row(axes: Axes, place: int, row: Table2Row) -> None:
         axes.plot([row.paper], [place], "D", color=INK, markerfacecolor="none", markersize=5, zorder=4)
 
 
+def _reaches(rows: list[Table2Row]) -> list[Reach]:
+    ends = [(place, row.exp.low, row.exp.high, row.method) for place, row in enumerate(rows)]
+    return [
+        Reach(place, low, high, COLOURS[method_group(method)])
+        for place, low, high, method in ends
+        if low is not None and high is not None
+    ]
+
+
 def _scale(axes: Axes, rows: list[Table2Row]) -> None:
-    """The axis holds every mean; an interval of few seeds may run out of it, or it would squeeze the rest."""
+    """The axis holds every mean; an interval of few seeds is cut and marked, or it would squeeze the rest."""
     values = [v for r in rows for v in (r.exp.mean, r.paper) if v]
     axes.set_xscale("log")
     if values:

@@ -39,6 +39,9 @@ def evaluate(
     max_weight: Annotated[
         float | None, typer.Option(help="Largest weight that could occur, for Bernstein intervals.")
     ] = None,
+    dr_model: Annotated[
+        str, typer.Option(help="Loss model of dr: 'ridge', or 'additive', a network of the features.")
+    ] = "ridge",
     track: Annotated[
         bool, typer.Option("--track/--no-track", help="Record the evaluation in MLflow.")
     ] = True,
@@ -46,7 +49,7 @@ def evaluate(
     """Estimate what a policy is worth from logs alone: every estimator, intervals, support, a picture."""
     with one_line_errors(context.obj):
         from multilogger.flows.evaluate_command import run_evaluation
-        from multilogger.flows.evaluate_policy import EvaluateOptions
+        from multilogger.flows.evaluate_policy import EvaluateOptions, chosen_model
 
         options = EvaluateOptions(
             policy=policy,
@@ -60,6 +63,7 @@ def evaluate(
             validation_only=validation_only,
             max_loss=max_loss,
             max_weight=max_weight,
+            dr_model=chosen_model(dr_model),
             track=track,
         )
         run_id = run_evaluation(options, context.obj)

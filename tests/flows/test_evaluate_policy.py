@@ -15,9 +15,10 @@ import pytest
 from mlflow import MlflowClient
 
 from multilogger.components.errors import BadInput
+from multilogger.components.evaluation import additive_network
 from multilogger.components.labelled_data import load_split
 from multilogger.flows.evaluate_command import keep
-from multilogger.flows.evaluate_policy import Evaluated, EvaluateOptions, evaluate_on_logs
+from multilogger.flows.evaluate_policy import Evaluated, EvaluateOptions, chosen_model, evaluate_on_logs
 from multilogger.flows.flow_run import Finished
 from multilogger.flows.learn import learn
 from multilogger.tasks.engine.store import Store
@@ -170,6 +171,28 @@ def test_command_without_any_server(learned: Finished, options: EvaluateOptions,
         run.data.metrics
     )
     assert "Trust " in run.data.tags["mlflow.note.content"]
+
+
+def test_the_loss_model_of_dr_is_a_choice(
+    learned: Finished, options: EvaluateOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only dr changes; features of the store and in a person's rows serve as well; the sample is told."""
+    monkeypatch.setattr(additive_network, "MOST_STEPS", 1)
+    network = replace(options, dr_model=chosen_model("additive"))
+    ridge, done = values(evaluate_on_logs(options)), evaluate_on_logs(network)
+    found = values(done)
+    assert found.pop("dr") != ridge.pop("dr")
+    assert found == ridge
+    assert not any("The loss model of dr was fitted" in note for note in done.notes)
+    keep(done, network)
+    assert json.loads((options.out / "evaluation.json").read_text())["dr_model"] == "additive"
+
+    monkeypatch.setattr(additive_network, "MOST_ROWS", 500)
+    own_log(learned, tmp_path / "own")
+    done = evaluate_on_logs(replace(network, logs=tmp_path / "own"))
+    assert any("was fitted to 500 of the" in note for note in done.notes)
+    with pytest.raises(BadInput, match="--dr-model must be one of ridge, additive, got 'forest'"):
+        chosen_model("forest")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.losses import CROWDING, HAMMING, Loss
-from multilogger.tasks.additivity_check import check_additivity
+from multilogger.tasks.additivity_check import additivity_p_value, check_additivity
+from multilogger.tasks.engine.artifact import Artifact, manifest_of
 from multilogger.tasks.engine.progress import SilentBar, watched_by
 from multilogger.tasks.engine.stage_run import StageRun
 from tests.components.test_additivity import LABELS, make_log
@@ -69,6 +70,9 @@ def test_result_is_kept_logged_and_said(
     metrics = {point.name: point.value for point in run.metrics}
     assert metrics["additivity/p_value"] == kept["p_value"]
     assert np.isfinite(metrics["additivity/gain"])
+    policy = Artifact(stage="learn", key="k", path=".", files=manifest_of(tmp_path), run_id="", root=tmp_path)
+    assert additivity_p_value(policy) == kept["p_value"]
+    assert additivity_p_value(policy.model_copy(update={"files": {}})) is None
     assert len(listener.lines) == (1 if rejected else 0)
     if rejected:
         assert listener.lines[0].startswith("the loss does not add up over labels (p = ")

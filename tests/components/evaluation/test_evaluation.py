@@ -110,8 +110,13 @@ def test_deterministic_policies_and_rare_actions_are_warned_of() -> None:
         (Overlap(1.02, 0.01, 60, 0.01), "balanced-sn", "rough figure only"),
         (Overlap(1.02, 0.01, 500, 0.2), "balanced-sn", "rough figure only"),
         (Overlap(0.75, 0.01, 500, 0.01), "balanced-sn", "rough figure only"),
-        (Overlap(0.65, 0.01, 500, 0.01), None, "Trust none of them"),
-        (Overlap(1.0, 0.01, 15, 0.01), None, "Trust none of them"),
+        (Overlap(0.65, 0.01, 500, 0.01), None, "none of them: the loggers do not cover what the policy does"),
+        (
+            Overlap(1.0, 0.01, 19.7, 0.01),
+            None,
+            "none of them: too few rows speak of the policy (19 effective",
+        ),
+        (Overlap(0.0, 0.0, 0, 0.0), None, "can be borne), and too few rows speak of the policy (0 effective"),
     ],
 )
 def test_rule_of_trust(whole: Overlap, name: str | None, words: str) -> None:

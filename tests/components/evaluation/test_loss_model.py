@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multilogger.components.evaluation.loss_model import LabelRidge, draw_folds
+from multilogger.components.evaluation.loss_model import LabelRidge, ModelRows, draw_folds
 from multilogger.components.policies import Actions, Matrix, Vector, all_actions, marginals, sample
 
 
@@ -16,19 +16,25 @@ def problem(rows: int = 4000) -> tuple[Matrix, Actions, Vector]:
     return logits, action, (p + action * (1.0 - 2.0 * p)).sum(axis=1)
 
 
+def rows_of(logits: Matrix, action: Actions, delta: Vector, at: slice = slice(None)) -> ModelRows:
+    """Rows that are a context each, all of one logger."""
+    number = np.arange(len(delta))[at]
+    return ModelRows(number, np.zeros_like(number), logits[at], action[at], delta[at])
+
+
 def fitted(fold: np.ndarray, logits: Matrix, action: Actions, delta: Vector) -> LabelRidge:
-    model = LabelRidge(3, int(fold.max()) + 1)
+    model = LabelRidge(3, fold)
     for start in range(0, len(delta), 700):
-        part = slice(start, start + 700)
-        model.add(fold[part], logits[part], action[part], delta[part])
+        model.add(rows_of(logits, action, delta, slice(start, start + 700)))
     model.fit()
+    assert model.fitted_rows == len(delta)
     return model
 
 
 def test_additive_losses_are_predicted_and_averaged_over_the_policy() -> None:
     logits, action, delta = problem()
     fold = np.arange(len(delta)) % 5
-    found = fitted(fold, logits, action, delta).predict(fold, logits, action)
+    found = fitted(fold, logits, action, delta).predict(rows_of(logits, action, delta))
     np.testing.assert_allclose(found.q_logged, delta, atol=0.02)
     p = marginals(logits)
     np.testing.assert_allclose(found.q_target, (2.0 * p * (1.0 - p)).sum(axis=1), atol=0.02)
@@ -43,7 +49,7 @@ def test_mean_over_the_policy_is_the_mean_over_all_actions() -> None:
     actions = all_actions(3)
     p = marginals(logits[:1])
     chance = np.where(actions == 1, p, 1.0 - p).prod(axis=1)
-    whole = model.predict(np.zeros(8, dtype=np.int64), np.repeat(logits[:1], 8, axis=0), actions)
+    whole = model.predict(rows_of(np.repeat(logits[:1], 8, axis=0), actions, np.zeros(8)))
     assert float(chance @ whole.q_logged) == pytest.approx(whole.q_target[0], rel=1e-10)
 
 
@@ -51,8 +57,8 @@ def test_a_fold_is_predicted_without_its_own_losses() -> None:
     logits, action, delta = problem(600)
     fold = np.arange(600) % 3
     other = np.where(fold == 1, 9.0 - delta, delta)
-    before = fitted(fold, logits, action, delta).predict(fold, logits, action)
-    after = fitted(fold, logits, action, other).predict(fold, logits, action)
+    before = fitted(fold, logits, action, delta).predict(rows_of(logits, action, delta))
+    after = fitted(fold, logits, action, other).predict(rows_of(logits, action, other))
     np.testing.assert_array_equal(before.q_logged[fold == 1], after.q_logged[fold == 1])
     assert not np.allclose(before.q_logged[fold == 0], after.q_logged[fold == 0])
 

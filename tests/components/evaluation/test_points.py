@@ -133,3 +133,36 @@ def test_simulated_risk_is_what_long_logs_tend_to() -> None:
     found = world.draw(40_000, (1, 1), np.random.default_rng(0))
     values = points(found.log, found.model, clip=1000.0)
     assert values == pytest.approx(dict.fromkeys(values, world.risk), abs=0.02)
+
+
+def test_a_logger_whose_few_effective_rows_are_lucky_has_no_share() -> None:
+    """A greedy policy: three of logger a's 400 rows are its actions, all without loss; half of b's are.
+
+    Printed literally lambda* would give logger a almost all, and the estimate would be near 0.
+    """
+    acts = np.zeros(800, dtype=bool)
+    acts[:3] = True
+    acts[400::2] = True
+    delta = np.where(acts, 0.0, 2.0)
+    delta[400::4] = 1.0  # half of b's rows that count
+    table = np.log(np.tile([3 / 400, 0.5], (800, 1)))
+    log = scored([0] * 400 + [1] * 400, delta, np.where(acts, 0.0, -np.inf), table)
+    found = points(log, clip=1e9)
+    assert found["weighted"] == pytest.approx(0.5)
+    assert found["weighted-clipped"] == pytest.approx(0.5)
+
+
+def test_few_rows_in_all_are_no_reason_to_leave_a_logger_out() -> None:
+    log, batch, _ = drawn(5)
+    few = np.flatnonzero(log.logger == 1)[:12]
+    rows = np.concatenate([few, np.flatnonzero(log.logger != 1)])
+    short = LoggedBatch(
+        batch.logger[rows], batch.delta[rows], batch.log_propensity[rows], batch.log_target[rows], 2.0
+    )
+    kept = scored(
+        log.logger[rows].tolist(),
+        log.delta[rows],
+        log.log_target[rows],
+        np.tile(log.log_propensity[rows][:, None], (1, 3)),
+    )
+    assert points(kept)["weighted"] == pytest.approx(weighted_risk(short).value, rel=1e-10)

@@ -21,6 +21,7 @@ def cells(
     tau: float | None = None,
     loggers: int | None = None,
     choice: str = "",
+    additivity_p: float | None = None,
 ) -> list[CellResult]:
     """One cell a seed; `wobble` times an unshared part that keeps differences from being constant."""
     turn = sum(map(ord, f"{method}{replay_count}{tau}{choice}"))
@@ -32,6 +33,7 @@ def cells(
             seed,
             exp=(value := exp + SHIFTS[seed] + wobble * WOBBLE[(seed + turn) % 5]),
             greedy=0.9 * value,
+            additivity_p=additivity_p,
             page=f"#/experiments/7/runs/{method}-{seed}",
             replay_count=replay_count,
             tau=tau,
@@ -67,6 +69,12 @@ def temperature_sweep(reg: str, direct: str, exps: Sequence[float]) -> tuple[Cel
     return (*found, *cells(direct, MEANS[direct]), *cells("wcrm", MEANS["wcrm"]))
 
 
+def pairwise(additive: float, dr: float, p: float = 1e-6) -> tuple[CellResult, ...]:
+    """The loss that does not add up, with these two methods, and the p-value of its test in every seed."""
+    tested = cells("additive", additive, dataset="pairwise", additivity_p=p)
+    return (*cells("logger-1", 1.6, dataset="pairwise"), *tested, *cells("dr", dr, dataset="pairwise"))
+
+
 def everything() -> Reproduction:
     """All parts, small."""
     return Reproduction(
@@ -81,4 +89,5 @@ def everything() -> Reproduction:
             for c in cells("weighted-reg", exp, choice=choice)
         ),
         loggers=tuple(c for count in (2, 4) for c in cells("weighted", 3.3, loggers=count)),
+        pairwise=pairwise(1.1, 0.8),
     )

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from multilogger.components.reproduction.claims import judged_claims, summary
+from multilogger.components.reproduction.claims_additive import additive_claims
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.verdicts import Claim, Verdict, overall
 
-from .synthetic import cells, everything, replay_sweep, table2, temperature_sweep
+from .synthetic import cells, everything, pairwise, replay_sweep, table2, temperature_sweep
 
 
 def verdicts(reproduction: Reproduction) -> dict[str, Verdict]:
@@ -175,3 +176,21 @@ def test_one_word_for_several() -> None:
     assert overall([holds, undecided]) == overall([holds, fails]) == Verdict.IN_PART
     assert overall([fails, undecided]) == fails
     assert overall([undecided]) == undecided
+
+
+@pytest.mark.parametrize(
+    ("additive", "dr", "bias"),
+    [(1.1, 0.8, Verdict.HOLDS), (0.8, 1.1, Verdict.FAILS), (0.9, 0.9, Verdict.UNDECIDED)],
+)
+def test_own_claims_are_apart_from_the_papers(additive: float, dr: float, bias: Verdict) -> None:
+    additive_rows = tuple(cells("additive", 2.75)) + tuple(cells("dr", 2.78))
+    made = Reproduction(table2=additive_rows, pairwise=pairwise(additive, dr))
+    assert {c.name: c.verdict for c in additive_claims(made)} == {"bias": bias, "price": Verdict.HOLDS}
+    assert judged_claims(made) == []
+
+
+def test_the_price_of_robustness_has_a_margin() -> None:
+    made = Reproduction(table2=tuple(cells("additive", 2.0)) + tuple(cells("dr", 2.2)))
+    (found,) = additive_claims(made)
+    assert (found.name, found.verdict) == ("price", Verdict.FAILS)
+    assert found.tests[0].bound == pytest.approx(0.1, abs=0.01)

@@ -14,7 +14,7 @@ from .synthetic import cells, everything, table2
 
 URL = "http://127.0.0.1:5000"
 NASTY = 'RuntimeError: <script>alert("x")</script> & </td> at\nline 2'
-PICTURES = {"table2-yeast", "table2-tmc500", "figure1", "figure2", "figure3"}
+PICTURES = {"table2-yeast", "table2-tmc500", "figure1", "figure2", "figure3", "pairwise"}
 
 
 def written(reproduction: Reproduction, folder: Path) -> dict[str, bytes]:
@@ -63,7 +63,8 @@ def tags(page: bytes) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def test_every_part_is_there(files: dict[str, bytes]) -> None:
-    names = ("table1", "table2", "figure1", "figure2", "figure3", "choices", "loggers")
+    sweeps = ("figure1", "figure2", "figure3")
+    names = ("table1", "table2", *sweeps, "choices", "loggers", "pairwise", "additivity")
     tables = {f"{name}.csv" for name in names}
     pictures = {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
     assert set(files) == tables | pictures | {"report.html"}
@@ -96,7 +97,7 @@ def test_ids_are_unique_and_references_lead_somewhere(files: dict[str, bytes]) -
 def test_each_number_links_its_run(files: dict[str, bytes]) -> None:
     links = {a["href"] for tag, a in tags(files["report.html"]) if tag == "a"}
     made = everything()
-    for cell in (*made.table2, *made.figure1, *made.figure2, *made.figure3, *made.choices):
+    for cell in (*made.table2, *made.figure1, *made.figure2, *made.figure3, *made.choices, *made.pairwise):
         assert f"{URL}/{cell.page}" in links
 
 
@@ -150,6 +151,27 @@ def test_a_loss_of_zero_is_a_result(tmp_path: Path) -> None:
     files = written(
         Reproduction(table2=tuple(replace(c, tau=None) for c in perfect), figure2=perfect), tmp_path
     )
-    assert b"yeast,naive-reg,tuned,5,0.0000,0.0000,0.0000,0.0000,3.551" in files["table2.csv"]
-    assert b"yeast,1,naive-reg,tuned,0,,,,0.0000,0.2518" in files["figure2.csv"]
+    assert b"yeast,naive-reg,tuned,5,0.000000,0.000000,0.000000,0.000000,3.551" in files["table2.csv"]
+    assert b"yeast,1,naive-reg,tuned,0,,,,0.000000,0.2518" in files["figure2.csv"]
     assert "failed.csv" not in files
+
+
+def test_the_loss_that_does_not_add_up_has_a_section_of_its_own(files: dict[str, bytes]) -> None:
+    page = files["report.html"].decode()
+    section = page[page.index('<section id="additivity">') :].split("</section>")[0]
+    assert "<h2>When the loss does not add up</h2>" in section
+    assert "Doubly robust has a lower loss than Additive" in section
+    assert '5 <span class="small">of 5</span>' in section
+    assert "&lt; 0.001" in section
+    assert b"pairwise" not in files["table2.csv"]
+
+
+def test_an_interval_that_is_cut_is_marked(tmp_path: Path) -> None:
+    narrow = cells("naive-reg", 3.0, replay_count=1) + cells("naive-reg", 3.2, replay_count=2)
+    wide = [replace(c, exp=(c.exp or 0) * (0.5 + 0.25 * c.seed)) for c in narrow[:5]]
+    parts = {"narrow": narrow, "wide": wide + narrow[5:]}
+    for name, made in parts.items():
+        files = written(Reproduction(figure1=tuple(made)), tmp_path / name)
+        assert (b'id="cut-0"' in files["figure1.svg"]) == (name == "wide")
+    rows = cells("naive", 3.0) + [replace(c, exp=0.1 + 2.0 * c.seed) for c in cells("weighted", 3.2)]
+    assert b'id="cut-0"' in written(Reproduction(table2=tuple(rows)), tmp_path / "t")["table2-yeast.svg"]

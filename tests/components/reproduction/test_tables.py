@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from multilogger.components.reproduction.additivity_rows import additivity_rows
 from multilogger.components.reproduction.choices import choice_rows, choice_sentence
 from multilogger.components.reproduction.csv_files import (
+    additivity_csv,
     choices_csv,
     fixed,
     loggers_csv,
+    pairwise_csv,
     sweep_csv,
     table1_csv,
     table2_csv,
@@ -18,9 +21,9 @@ from multilogger.components.reproduction.logger_study import logger_study_rows
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.sweeps import sweep_rows
 from multilogger.components.reproduction.table1 import table1_rows
-from multilogger.components.reproduction.table2 import best_learned, table2_rows
+from multilogger.components.reproduction.table2 import best_learned, pairwise_rows, table2_rows
 
-from .synthetic import cells, everything
+from .synthetic import cells, everything, pairwise
 
 
 def cell(method: str, seed: int, exp: float | None, dataset: str = "yeast") -> CellResult:
@@ -32,11 +35,11 @@ def parsed(text: str) -> list[dict[str, str]]:
 
 
 def test_table2_by_hand() -> None:
-    """3, 4, 5: mean 4, half-width t(0.975, 2) / sqrt(3) = 4.302653 / 1.732051 = 2.4841."""
+    """3, 4, 5: mean 4, half-width t(0.975, 2) / sqrt(3) = 4.302653 / 1.732051 = 2.484138."""
     found = table2_csv(table2_rows(Reproduction(table2=tuple(cell("naive", s, 3.0 + s) for s in range(3)))))
     assert found == (
         "dataset,method,preset,seeds,exp_mean,exp_low,exp_high,greedy_mean,paper\n"
-        "yeast,naive,tuned,3,4.0000,1.5159,6.4841,2.0000,4.001\n"
+        "yeast,naive,tuned,3,4.000000,1.515862,6.484138,2.000000,4.001\n"
     )
 
 
@@ -45,7 +48,7 @@ def test_failed_cells_are_not_counted_and_one_seed_has_no_interval() -> None:
     rows = parsed(table2_csv(table2_rows(Reproduction(table2=made))))
     assert [(r["method"], r["seeds"], r["exp_mean"], r["exp_low"]) for r in rows] == [
         ("wcrm", "0", "", ""),
-        ("naive", "1", "3.5000", ""),
+        ("naive", "1", "3.500000", ""),
         ("dr", "0", "", ""),
     ]
 
@@ -76,7 +79,7 @@ def test_figure_holds_the_mean_of_the_inverse() -> None:
     text = sweep_csv("figure1", sweep_rows(Reproduction(figure1=(*made, cell("crf", 0, 4.0))), "figure1"))
     point, line = parsed(text)
     assert (point["replay_count"], point["seeds"], point["paper"]) == ("8", "2", "0.2550")
-    assert (point["inverse_exp_mean"], point["exp_mean"]) == ("0.37500", "3.0000")
+    assert (point["inverse_exp_mean"], point["exp_mean"]) == ("0.375000", "3.000000")
     assert float(point["inverse_exp_high"]) == pytest.approx(0.375 + 12.706205 * 0.125, abs=1e-5)
     assert (line["replay_count"], line["method"], line["paper"]) == ("", "crf", "0.2418")
     assert line["inverse_exp_low"] == ""
@@ -97,7 +100,7 @@ def test_choices_are_paired_by_seed() -> None:
         ("clip=10", 3, 2),
     ]
     assert rows[1].difference.mean == pytest.approx(0.1)
-    assert parsed(choices_csv(rows))[1]["difference_mean"] == "0.1000"
+    assert parsed(choices_csv(rows))[1]["difference_mean"] == "0.100000"
 
 
 def test_choices_in_words() -> None:
@@ -126,4 +129,26 @@ def test_logger_study_counts_loggers_and_not_failures() -> None:
     ]
     rows = logger_study_rows(Reproduction(loggers=tuple(cells)))
     assert [(row.loggers, row.exp.count, row.exp.mean) for row in rows] == [(2, 1, 3.4), (8, 2, 3.1)]
-    assert loggers_csv(rows).splitlines()[1] == "yeast,weighted,tuned,2,1,3.4000,,"
+    assert loggers_csv(rows).splitlines()[1] == "yeast,weighted,tuned,2,1,3.400000,,"
+
+
+def test_pairwise_has_its_own_table() -> None:
+    made = Reproduction(table2=tuple(cells("naive", 3.0)), pairwise=pairwise(1.1, 0.8))
+    assert [row.method for row in table2_rows(made)] == ["naive"]
+    rows = parsed(pairwise_csv(pairwise_rows(made)))
+    assert [(row["dataset"], row["method"]) for row in rows] == [
+        ("pairwise", "logger-1"),
+        ("pairwise", "additive"),
+        ("pairwise", "dr"),
+    ]
+    assert "paper" not in rows[0]
+
+
+def test_additivity_by_hand() -> None:
+    """p of 0.01, 0.2, 0.04, 0.6: two of four are below 0.05, and the median is 0.12."""
+    tested = [replace(cell("additive", s, 3.0), additivity_p=p) for s, p in enumerate((0.01, 0.2, 0.04, 0.6))]
+    same = [replace(c, method="additive-soft") for c in tested]  # the same model, so the same test again
+    untested = [cell("naive", 0, 3.0), replace(tested[0], dataset="scene", exp=None, additivity_p=None)]
+    (row,) = additivity_rows(Reproduction(table2=(*tested, *same, *untested)))
+    assert (row.dataset, row.rejected, row.rejected_share) == ("yeast", 2, 0.5)
+    assert additivity_csv([row]).splitlines()[1] == "yeast,tuned,4,2,0.500000,0.12"

@@ -1,0 +1,249 @@
+"""The additive-loss network in the loss model of the doubly robust estimate, cross-fitted by context.
+
+q(x, y) = c + sum_l [ a_l t_l + b_l y_l + d_l y_l t_l + e_l s_l + f_l y_l s_l ],  s_l = 2 p_l(x) - 1,
+
+is the ridge of `loss_model.py` with terms of the network p of `additive_model.py` beside those of the policy:
+the network sees the features themselves, the ridge says how far to believe it, and lets the loss be of any
+height and scale. It adds up over labels, so E_{y ~ h} q(x, y) is q at y = h's marginals.
+
+A network is fitted without each pair of folds. Those without fold k and another one predict fold k, on
+average; the ridge of fold k learns from rows of fold j by the network that has seen neither. So no part of
+what predicts a row has seen its context, and the ridge is not misled by what a network knows by heart.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multilogger.components.doubly_robust import ModelledLoss
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.loss_model import (
+    Folds,
+    ModelRows,
+    label_terms,
+    ridge_coefficients,
+)
+from multilogger.components.evaluation.scored_log import Contexts
+from multilogger.components.evaluation.skim_log import Advance
+from multilogger.components.learners.additive_model import AdditiveModel, probabilities
+from multilogger.components.learners.learned_policy import Standardisation
+from multilogger.components.learners.presets import ADDITIVE
+from multilogger.components.logged_batch import Loggers
+from multilogger.components.policies import Actions, Matrix, Vector, marginals
+
+MOST_ROWS = 20_000  # fitted to; with a thousand features their contexts take 80 MB
+MOST_STEPS = 3_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS
+FEWEST_EPOCHS = 10
+FEWEST_FOLDS = 3  # or a network without two of them has seen nothing
+
+Block = tuple[Contexts, NDArray[np.float32]]  # numbers of contexts (b,), -1 if not in the log, and x (b, d)
+
+
+@dataclass(frozen=True)
+class LogShape:
+    """What is known of a log before its actions are read; `folds` (contexts,) is the fold of each context."""
+
+    rows: int
+    labels: int
+    max_loss: float
+    folds: Folds
+
+
+class AdditiveNetwork:
+    """The model of a log of some shape, fitted to a bounded sample of its rows.
+
+    `apart` gives the features of all contexts block by block where they do not stand in the rows. `advance`
+    is told of the share of the fit that was done.
+    """
+
+    def __init__(
+        self,
+        shape: LogShape,
+        rng: np.random.Generator,
+        apart: Callable[[], Iterator[Block]] | None = None,
+        advance: Advance = lambda _: None,
+    ) -> None:
+        self._shape, self._apart, self._advance = shape, apart, advance
+        self._generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
+        self._pairs = list(combinations(range(int(shape.folds.max()) + 1), 2))
+        self.fitted_rows = min(shape.rows, MOST_ROWS)
+        self._sampled = np.zeros(shape.rows, dtype=np.bool_)
+        self._sampled[rng.permutation(shape.rows)[: self.fitted_rows]] = True
+        self._seen = 0
+        self._parts: list[ModelRows] = []
+        self._x: list[NDArray[np.float32]] = []
+        self._place = np.full(len(shape.folds), -1)  # where the features of a context stand in _x
+
+    def add(self, rows: ModelRows) -> None:
+        """Keep the sampled ones of some rows."""
+        here = self._sampled[self._seen : self._seen + len(rows.delta)]
+        self._seen += len(rows.delta)
+        self._parts.append(
+            ModelRows(
+                rows.context[here], rows.logger[here], rows.logits[here], rows.action[here], rows.delta[here]
+            )
+        )
+        if rows.x is not None:
+            self._keep_features(rows.context[here], rows.x[here])
+
+    def fit(self) -> None:
+        """Fit every network, then the ridge of every fold."""
+        if len(self._pairs) < FEWEST_FOLDS:  # as many pairs as folds, if there are three
+            raise BadInput(
+                f"--dr-model additive needs {FEWEST_FOLDS} contexts or more, got {len(self._place)}; "
+                "use --dr-model ridge"
+            )
+        if self._apart is not None:
+            self._pick_features(self._apart)
+        sample = _Sample.of(self._parts, self._place)
+        x = np.concatenate(self._x)
+        self._parts, self._x = [], []
+        self._standardisation = Standardisation.fit(x)
+        self._members = self._fitted_members(self._standardisation(x), sample)
+        self._coefficients = self._fitted_ridge(self._standardisation(x), sample)
+        if self._apart is not None:
+            self._chances = self._tabulated(self._apart)
+
+    def predict(self, rows: ModelRows) -> ModelledLoss:
+        """q at the logged actions and under the policy, by what has not seen the row's fold."""
+        fold = self._shape.folds[rows.context]
+        if rows.x is None:
+            p: Matrix = self._chances[rows.context].astype(np.float64)
+        else:
+            p = self._blind(self._standardisation(rows.x), fold)
+        h, own = marginals(rows.logits), self._coefficients[fold]
+        return ModelledLoss(
+            q_logged=np.einsum("ij,ij->i", own, joint_terms(h, p, rows.action.astype(np.float64))),
+            q_target=np.einsum("ij,ij->i", own, joint_terms(h, p, h)),
+        )
+
+    def _fitted_members(self, x: Tensor, sample: "_Sample") -> list[torch.nn.Module]:
+        settings = replace(ADDITIVE, folds=len(self._pairs))
+        steps = settings.folds * math.ceil(len(x) / settings.context_batch)
+        epochs = max(FEWEST_EPOCHS, min(settings.epochs, MOST_STEPS // steps))
+        settings = replace(settings, epochs=epochs)
+        scaled = replace(sample, delta=sample.delta * self._shape.labels / self._shape.max_loss)
+        fold = torch.from_numpy(self._fold_of_place())
+        model = _PairModel(x, scaled, self._shape.labels, settings, self._generator, fold)
+        model.pairs = self._pairs
+        for _ in range(epochs):
+            model.run_epoch()
+            self._advance(1.0 / epochs)
+        return list(model.members)
+
+    def _fitted_ridge(self, x: Tensor, sample: "_Sample") -> Matrix:
+        """The coefficients of each fold, from rows of all the others: (folds, 5q + 1)."""
+        tables = {pair: _chances(self._members[i], x) for i, pair in enumerate(self._pairs)}
+        fold = self._fold_of_place()[sample.context]
+        h, y = marginals(sample.logits), sample.action.astype(np.float64)
+        found = []
+        for k in range(int(self._shape.folds.max()) + 1):
+            p = np.empty_like(h)
+            for j in np.unique(fold[fold != k]):
+                rows = fold == j
+                p[rows] = tables[min(j, k), max(j, k)][sample.context[rows]]
+            rows = fold != k
+            terms = joint_terms(h[rows], p[rows], y[rows])
+            found.append(ridge_coefficients(terms.T @ terms, terms.T @ sample.delta[rows]))
+        return np.stack(found)
+
+    def _blind(self, x: Tensor, fold: Folds) -> Matrix:
+        """p(x) of contexts by the networks that have not seen their folds, averaged: (n, q)."""
+        p = np.zeros((len(x), self._shape.labels))
+        for k in np.unique(fold):
+            rows = np.flatnonzero(fold == k)
+            members = [self._members[i] for i, pair in enumerate(self._pairs) if k in pair]
+            p[rows] = np.mean([_chances(member, x[rows]) for member in members], axis=0)
+        return p
+
+    def _fold_of_place(self) -> Folds:
+        """The fold of each context whose features are kept, in their order."""
+        known = np.flatnonzero(self._place >= 0)
+        return self._shape.folds[known[np.argsort(self._place[known])]]
+
+    def _keep_features(self, context: Contexts, x: NDArray[np.float32]) -> None:
+        """Features of contexts that are not known yet, once each."""
+        new, first = np.unique(context, return_index=True)
+        first, new = first[self._place[new] < 0], new[self._place[new] < 0]
+        self._place[new] = np.arange(len(new)) + sum(len(block) for block in self._x)
+        self._x.append(x[first])
+
+    def _pick_features(self, apart: Callable[[], Iterator[Block]]) -> None:
+        """Features of the sampled rows' contexts."""
+        wanted = np.zeros(len(self._place) + 1, dtype=np.bool_)  # the last is for -1, not in the log
+        for part in self._parts:
+            wanted[part.context] = True
+        for context, x in apart():
+            here = wanted[context]
+            self._keep_features(context[here], x[here])
+
+    def _tabulated(self, apart: Callable[[], Iterator[Block]]) -> NDArray[np.float32]:
+        """p(x) of every context of the log: (contexts, q)."""
+        table = np.empty((len(self._place), self._shape.labels), dtype=np.float32)
+        for context, x in apart():
+            here = context >= 0
+            table[context[here]] = self._blind(
+                self._standardisation(x[here]), self._shape.folds[context[here]]
+            )
+        return table
+
+
+def joint_terms(h: Matrix, p: Matrix, y: Matrix) -> Matrix:
+    """The terms of the policy's marginals h and of the network's p at y, all (n, q): (n, 5q + 1)."""
+    s = 2.0 * p - 1.0
+    return np.hstack([label_terms(h, y), s, y * s])
+
+
+class _PairModel(AdditiveModel):
+    """Member i is fitted without the i-th pair of folds, and learns the loggers' noise from its own rows."""
+
+    pairs: list[tuple[int, int]]
+    _noises: list[Tensor] | None = None
+
+    def seen_by(self, k: int) -> Tensor:
+        fold = self.fold[self.rows.context]
+        return (fold != self.pairs[k][0]) & (fold != self.pairs[k][1])
+
+    def noise_for(self, k: int) -> Tensor:
+        return self.noise if self._noises is None else self._noises[k]
+
+    def estimate_noise(self) -> None:
+        here = self.rows.present > 0
+        self._noises = [
+            self.excess_noise(self.member(k), here & self.seen_by(k)[:, None])
+            for k in range(len(self.members))
+        ]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The sampled rows, with contexts by the place of their features, loggers numbered without gaps."""
+
+    context: Contexts
+    logits: Matrix
+    action: Actions
+    delta: Vector
+    logger: Loggers
+    counts: Vector
+
+    @classmethod
+    def of(cls, parts: list[ModelRows], place: Contexts) -> "_Sample":
+        _, logger = np.unique(np.concatenate([part.logger for part in parts]), return_inverse=True)
+        return cls(
+            context=place[np.concatenate([part.context for part in parts])],
+            logits=np.concatenate([part.logits for part in parts]),
+            action=np.concatenate([part.action for part in parts]),
+            delta=np.concatenate([part.delta for part in parts]),
+            logger=logger,
+            counts=np.bincount(logger).astype(np.float64),
+        )
+
+
+def _chances(member: torch.nn.Module, x: Tensor) -> Matrix:
+    return np.asarray(probabilities(member, x).double().numpy())

@@ -1,0 +1,50 @@
+"""Whether the loss adds up over labels, as the runs of `additive` tested it on each dataset."""
+
+from dataclasses import dataclass
+from statistics import median
+
+from multilogger.components.reproduction.cells import datasets_in_order, grouped
+from multilogger.components.reproduction.results import CellResult, Reproduction
+
+TESTED_METHOD = "additive"
+LEVEL = 0.05
+"""Where the loss does add up, p is below it in this share of seeds."""
+
+
+@dataclass(frozen=True)
+class AdditivityRow:
+    """The tests of a dataset, one a seed: how many have p < `LEVEL`, and the median p."""
+
+    dataset: str
+    preset: str
+    cells: tuple[CellResult, ...]
+    p_values: tuple[float, ...]
+
+    @property
+    def rejected(self) -> int:
+        return sum(p < LEVEL for p in self.p_values)
+
+    @property
+    def rejected_share(self) -> float:
+        return self.rejected / len(self.p_values)
+
+    @property
+    def median_p(self) -> float:
+        return median(self.p_values)
+
+
+def additivity_rows(reproduction: Reproduction) -> list[AdditivityRow]:
+    """A row a dataset and preset that `additive` was run on."""
+    datasets = datasets_in_order(reproduction)
+    tested = [
+        cell
+        for cell in (*reproduction.table2, *reproduction.pairwise)
+        if cell.method == TESTED_METHOD and cell.additivity_p is not None
+    ]
+    groups = grouped(tested, lambda c: (c.dataset, c.preset))
+    return [
+        AdditivityRow(
+            *key, tuple(groups[key]), tuple(c.additivity_p for c in groups[key] if c.additivity_p is not None)
+        )
+        for key in sorted(groups, key=lambda key: (datasets.index(key[0]), key[1]))
+    ]

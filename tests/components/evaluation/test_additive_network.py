@@ -1,0 +1,163 @@
+"""The additive network as a loss model: blind to its fold, exact under the policy, bounded, right in dr."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation import additive_network
+from multilogger.components.evaluation.additive_network import AdditiveNetwork, Block, LogShape
+from multilogger.components.evaluation.evaluation import Request, evaluate_policy
+from multilogger.components.evaluation.loss_model import DrModel, LabelRidge, ModelRows, draw_folds
+from multilogger.components.evaluation.simulated_world import make_world
+from multilogger.components.policies import all_actions, marginals, sample
+
+LABELS = 3
+CONTEXTS = 120
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten epochs a fit."""
+    monkeypatch.setattr(additive_network, "MOST_STEPS", 1)
+
+
+def problem(seed: int = 0, height: float = 0.0, scale: float = 1.0) -> ModelRows:
+    """Three rows a context; labels are the signs of features that the policy gets wrong by turns."""
+    rng = np.random.default_rng(seed)
+    context = np.tile(np.arange(CONTEXTS), 3)
+    x = rng.normal(size=(CONTEXTS, LABELS)).astype(np.float32)[context]
+    action = sample(np.zeros(x.shape), rng.random(x.shape))
+    delta = height + scale * ((x > 0) != action).sum(axis=1)
+    logits = np.where(np.arange(len(x))[:, None] % 2, x, -x).astype(np.float64)
+    return ModelRows(context, np.arange(len(x)) % 2, logits, action, delta.astype(np.float64), x)
+
+
+def shape_of(rows: ModelRows, max_loss: float = LABELS) -> LogShape:
+    return LogShape(len(rows.delta), LABELS, max_loss, draw_folds(CONTEXTS, np.random.default_rng(1)))
+
+
+def fitted(rows: ModelRows, shape: LogShape, batch: int = 100) -> AdditiveNetwork:
+    model = AdditiveNetwork(shape, np.random.default_rng(2))
+    for start in range(0, len(rows.delta), batch):
+        model.add(part_of(rows, slice(start, start + batch)))
+    model.fit()
+    return model
+
+
+def part_of(rows: ModelRows, at: slice | np.ndarray) -> ModelRows:
+    x = None if rows.x is None else rows.x[at]
+    return ModelRows(rows.context[at], rows.logger[at], rows.logits[at], rows.action[at], rows.delta[at], x)
+
+
+def test_features_tell_more_than_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additive_network, "MOST_STEPS", 10_000)
+    rows = problem()
+    shape = shape_of(rows)
+    ridge = LabelRidge(LABELS, shape.folds)
+    ridge.add(rows)
+    ridge.fit()
+    left = [
+        float(np.square(rows.delta - model.predict(rows).q_logged).mean())
+        for model in (fitted(rows, shape), ridge)
+    ]
+    assert left[0] < 0.6 * left[1]
+
+
+def test_mean_over_the_policy_is_the_mean_over_all_actions() -> None:
+    """What keeps dr unbiased: q_target is exactly sum_y h(y|x) q(x, y), however wrong q is."""
+    rows = problem()
+    model = fitted(rows, shape_of(rows))
+    actions = all_actions(LABELS)
+    one = part_of(rows, np.full(len(actions), 7))
+    whole = model.predict(ModelRows(one.context, one.logger, one.logits, actions, one.delta, one.x))
+    p = marginals(one.logits[:1])
+    chance = np.where(actions == 1, p, 1.0 - p).prod(axis=1)
+    assert float(chance @ whole.q_logged) == pytest.approx(whole.q_target[0], rel=1e-6)
+
+
+def test_a_fold_is_predicted_without_its_own_losses() -> None:
+    rows = problem()
+    shape = shape_of(rows)
+    mine = shape.folds[rows.context] == 1
+    other = ModelRows(
+        rows.context,
+        rows.logger,
+        rows.logits,
+        rows.action,
+        np.where(mine, LABELS - rows.delta, rows.delta),
+        rows.x,
+    )
+    before, after = fitted(rows, shape).predict(rows), fitted(other, shape).predict(rows)
+    np.testing.assert_array_equal(before.q_logged[mine], after.q_logged[mine])
+    assert not np.allclose(before.q_logged[~mine], after.q_logged[~mine])
+
+
+def test_height_and_scale_of_the_loss_do_not_matter() -> None:
+    plain = problem()
+    moved = problem(height=2.0, scale=0.5)
+    error = plain.delta - fitted(plain, shape_of(plain)).predict(plain).q_logged
+    other = moved.delta - fitted(moved, shape_of(moved, max_loss=3.5)).predict(moved).q_logged
+    assert float(np.square(other).mean()) < 1.5 * 0.25 * float(np.square(error).mean())
+
+
+def test_features_that_stand_apart_give_the_same() -> None:
+    rows = problem()
+    assert rows.x is not None
+    table = np.concatenate([rows.x[:CONTEXTS], np.full((4, LABELS), np.nan, dtype=np.float32)])
+    order = np.random.default_rng(3).permutation(len(table))
+    number = np.where(order < CONTEXTS, order, -1)  # four contexts of the file are not in the log
+
+    def apart() -> Iterator[Block]:
+        for start in range(0, len(order), 50):
+            yield number[start : start + 50], table[order[start : start + 50]]
+
+    model = AdditiveNetwork(shape_of(rows), np.random.default_rng(2), apart)
+    bare = ModelRows(rows.context, rows.logger, rows.logits, rows.action, rows.delta)
+    model.add(bare)
+    model.fit()
+    found, expected = model.predict(bare), fitted(rows, shape_of(rows)).predict(rows)
+    # the order of contexts differs, and with it the mini-batches
+    assert np.corrcoef(found.q_logged, expected.q_logged)[0, 1] > 0.9
+
+
+def test_only_a_sample_is_kept_and_every_row_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additive_network, "MOST_ROWS", 90)
+    rows = problem()
+    told: list[float] = []
+    model = AdditiveNetwork(shape_of(rows), np.random.default_rng(2), advance=told.append)
+    model.add(rows)
+    assert sum(len(part.delta) for part in model._parts) == model.fitted_rows == 90
+    assert sum(len(block) for block in model._x) <= 90
+    model.fit()
+    assert np.isfinite(model.predict(rows).q_logged).all()
+    assert sum(told) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("contexts", [2, 3])
+def test_three_contexts_are_enough(contexts: int) -> None:
+    rows = part_of(problem(), np.flatnonzero(problem().context < contexts))
+    shape = LogShape(len(rows.delta), LABELS, LABELS, np.arange(contexts))
+    if contexts < 3:
+        with pytest.raises(BadInput, match="additive needs 3 contexts or more, got 2; use --dr-model ridge"):
+            fitted(rows, shape)
+    else:
+        assert np.isfinite(fitted(rows, shape).predict(rows).q_target).all()
+
+
+def test_dr_is_unbiased_and_covers_with_a_loss_that_does_not_add_up() -> None:
+    """A world whose risk is a finite sum; the model is wrong there, and dr right all the same."""
+    world = make_world("good")
+    logs, values, held = 40, [], 0
+    for seed in range(logs):
+        rng = np.random.default_rng([seed, 79])
+        scored = world.draw(100, (2, 2), rng, DrModel.ADDITIVE)
+        found = evaluate_policy(scored.log, scored.model, Request(replicates=200), rng)
+        row = next(row for row in found.estimates if row.name == "dr")
+        values.append(row.value)
+        held += row.bootstrap.low <= world.risk <= row.bootstrap.high
+    error = float(np.std(values, ddof=1)) / math.sqrt(logs)
+    assert abs(float(np.mean(values)) - world.risk) < 3.0 * error
+    assert held / logs > 0.95 - 3.0 * math.sqrt(0.95 * 0.05 / logs)
