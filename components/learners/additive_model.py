@@ -12,15 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.learners.context_rows import ContextRows, context_folds
+from multilogger.components.learners.additive_rows import AdditiveRows
+from multilogger.components.learners.context_rows import context_folds
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.learners.training_log import LogPart
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Actions, Matrix, Vector
 
 BLOCK_CONTEXTS = 4096
-LEAST_SPREAD = 0.01  # added to p (1 - p), which is 0 for a label that the network is sure of
 
 
 def additive_loss(p: Matrix, y: Actions) -> Vector:
@@ -33,17 +32,6 @@ def expected_additive_loss(p: Matrix, h: Matrix) -> Vector:
     return np.asarray((p + h * (1.0 - 2.0 * p)).sum(axis=1), dtype=np.float64)
 
 
-def whitened_residuals(residual: Tensor, signs: Tensor, spread: Tensor, noise: Tensor) -> Tensor:
-    """Sigma^-1 r of each group of rows, r (g, k): (g, k).
-
-    Rows of one context share its true labels, so their residuals z'(t - p) + noise go together:
-    Sigma = Z diag(p (1 - p)) Z' + diag(noise). signs Z (g, k, q), spread p (1 - p) (g, q), noise (g, k).
-    """
-    covariance = torch.einsum("gkq,gq,gjq->gkj", signs, spread, signs) + torch.diag_embed(noise)
-    factor = torch.linalg.cholesky(covariance)
-    return torch.cholesky_solve(residual.unsqueeze(2), factor).squeeze(2)
-
-
 class AdditiveModel:
     """Networks p_1(x)..p_K(x), each fitted on all contexts but those of its fold, by weighted least squares.
 
@@ -54,14 +42,14 @@ class AdditiveModel:
     """
 
     def __init__(
-        self, x: Tensor, part: LogPart, labels: int, settings: LearnerSettings, generator: torch.Generator
+        self,
+        x: Tensor,
+        rows: AdditiveRows,
+        labels: int,
+        settings: LearnerSettings,
+        generator: torch.Generator,
     ) -> None:
-        self.x, self.settings, self.generator = x, settings, generator
-        self.rows = ContextRows.of(part.context)
-        action = torch.from_numpy(part.action.astype(np.float32))
-        self.signs = self.rows.gather(1.0 - 2.0 * action)
-        self.target = self.rows.gather(torch.from_numpy(part.delta.astype(np.float32)) - action.sum(dim=1))
-        self.logger = self.rows.gather(torch.from_numpy(part.logger))
+        self.x, self.rows, self.settings, self.generator = x, rows, settings, generator
         self.fold = context_folds(len(x), settings.folds, generator)
         self.members = [
             PolicyNetwork(x.shape[1], labels, settings.policy_size, generator) for _ in range(settings.folds)
@@ -70,7 +58,7 @@ class AdditiveModel:
             torch.optim.AdamW(member.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay)
             for member in self.members
         ]
-        self.noise = torch.full((len(part.counts),), settings.working_noise)
+        self.noise = torch.full((rows.loggers,), settings.working_noise)
         self.epoch = 0
 
     def run_epoch(self) -> None:
@@ -89,13 +77,7 @@ class AdditiveModel:
     def _descend(self, member: PolicyNetwork, optimiser: torch.optim.Optimizer, groups: Tensor) -> None:
         member.train()
         p = torch.sigmoid(member(self._thinned(self.x[self.rows.context[groups]])))
-        signs, present = self.signs[groups], self.rows.present[groups]
-        residual = self.target[groups] - torch.einsum("gkq,gq->gk", signs, p)
-        with torch.no_grad():
-            noise = self.noise[self.logger[groups]] * present + (1.0 - present)
-            pull = whitened_residuals(residual, signs, p * (1.0 - p) + LEAST_SPREAD, noise)
-        # With Sigma held fixed, r'Sigma^-1 r / 2 and (Sigma^-1 r)'r have the same gradient.
-        loss = (pull * residual).sum() / len(groups)
+        loss = self.rows.loss(groups, p, self.noise)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -110,12 +92,8 @@ class AdditiveModel:
 
     def _excess_noise(self) -> Tensor:
         """What the residuals of each logger scatter beyond sum_l p_l (1 - p_l): (J,), floored."""
-        p = torch.from_numpy(self.out_of_fold().astype(np.float32))[self.rows.context]
-        residual = self.target - torch.einsum("gkq,gq->gk", self.signs, p)
-        excess = residual.square() - (p * (1.0 - p)).sum(dim=1, keepdim=True)
-        here = self.rows.present > 0
-        means = [excess[here & (self.logger == j)].mean() for j in range(len(self.noise))]
-        return torch.stack(means).clamp_min(self.settings.working_noise)
+        p = torch.from_numpy(self.out_of_fold().astype(np.float32))
+        return self.rows.excess(p).clamp_min(self.settings.working_noise)
 
     def out_of_fold(self) -> Matrix:
         """p(x) of every context by the member that has not seen it: (m, q)."""

@@ -7,58 +7,56 @@ is one point of the grid over (clip, v, l2); the validation split chooses the po
 """
 
 import itertools
-import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from multilogger.components.learners.epoch_record import EpochRecord, Measure
+from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
-from multilogger.components.learners.objectives import WEIGHTED, shift_of
+from multilogger.components.learners.measure import Look
+from multilogger.components.learners.objectives import WEIGHTED
 from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.sources import LearnerLog, open_measure
 from multilogger.components.learners.state import State, module_state
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.wcrm_objective import (
+    GridPoint,
+    MemoryObjective,
+    StreamedObjective,
+    WCRMObjective,
+)
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Vector
-from multilogger.components.torch_policies import log_probability
 
 LINEAR = NetworkSize(hidden=(), batch_norm=False)
 
 
-@dataclass(frozen=True)
-class GridPoint:
-    """The hyper-parameters of one fit."""
-
-    clip: float
-    variance: float
-    l2: float
-
-
 class WCRMLearner:
-    """Fits every point of the grid in turn, each from the uniform policy."""
+    """Fits every point of the grid in turn, each from the uniform policy.
 
-    def __init__(self, log: TrainingLog, settings: LearnerSettings, seed: int) -> None:
-        self.settings = settings
-        self.standardisation = (
-            Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
-        )
+    A log on disk is read once for each value and gradient, some hundred times a point.
+    """
+
+    def __init__(self, log: LearnerLog, settings: LearnerSettings, seed: int) -> None:
+        self.settings, self.labels = settings, log.labels
+        self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        self.wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
         self.network = PolicyNetwork(log.features, log.labels, LINEAR, torch.Generator().manual_seed(seed))
-        self.measure = Measure(log, WEIGHTED, settings)
-        part = self.measure.train
-        self.context = torch.from_numpy(part.context)
-        self.action = torch.from_numpy(part.action).double()
-        self.log_propensity = torch.from_numpy(part.log_propensity)
-        self.losses = torch.from_numpy(part.delta - shift_of(part, settings.loss_shift))
-        self.shares = part.counts / part.counts.sum()
+        self.measure = open_measure(log, WEIGHTED, settings)
+        self.objective = self._objective(log)
+        self.shares = self.measure.counts / self.measure.counts.sum()
         grid = itertools.product(settings.wcrm_clips, settings.wcrm_variances, settings.wcrm_l2s)
         self.grid = [GridPoint(*point) for point in grid]
         self.fitted = 0
+
+    def _objective(self, log: LearnerLog) -> WCRMObjective:
+        wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
+        shift = self.measure.loss_shift()
+        if isinstance(log, StreamedLog):
+            return StreamedObjective(wide, log, shift)
+        return MemoryObjective(wide, log.part(validation=False), shift)
 
     @property
     def size(self) -> NetworkSize:
@@ -80,11 +78,10 @@ class WCRMLearner:
         where a moving objective would spoil the line search.
         """
         point = self.grid[self.fitted]
-        weights = np.zeros(self.wide.shape[1] * self.action.shape[1])
+        weights = np.zeros((self.x.shape[1] + 1) * self.labels)
         for _ in range(self.settings.wcrm_rounds):
             self._take(weights)
-            batch = self.measure.train.under(network_logits(self.network, self.x))
-            self.shares = WEIGHTED.shares(batch, self.settings)
+            self.shares = self.look().shares()
             weights = self._minimise(weights, point)
         self._take(weights)
         self.fitted += 1
@@ -92,14 +89,12 @@ class WCRMLearner:
     def _minimise(self, start: Vector, point: GridPoint) -> Vector:
         from scipy.optimize import minimize
 
-        part = self.measure.train
-        coefficients = torch.from_numpy((len(part.delta) * self.shares / part.counts)[part.logger])
+        counts = self.measure.counts
+        factors = counts.sum() * self.shares / counts
 
         def value_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            weights = torch.from_numpy(flat.copy()).view(self.wide.shape[1], -1).requires_grad_()
-            value = self.objective(weights, coefficients, point)
-            (gradient,) = torch.autograd.grad(value, weights)
-            return float(value.detach()), gradient.numpy().ravel()
+            found = self.objective(flat.reshape(-1, self.labels), factors, point)
+            return found.value, found.gradient.ravel()
 
         result = minimize(
             value_and_gradient,
@@ -110,28 +105,17 @@ class WCRMLearner:
         )
         return np.asarray(result.x, dtype=np.float64)
 
-    def objective(self, weights: Tensor, coefficients: Tensor, point: GridPoint) -> Tensor:
-        """The WCRM objective at weights (d + 1, q), with coefficients n lambda*_j of each row (n,)."""
-        logits = (self.wide @ weights)[self.context]
-        log_ratio = log_probability(logits, self.action) - self.log_propensity
-        u = torch.exp(log_ratio.clamp_max(math.log(point.clip))) * self.losses
-        terms = coefficients * u
-        # Deviation: the printed variance is of lambda*_j n_j u_i, whose mean is not the risk when the n_j
-        # differ; n lambda*_j u_i has the risk as its mean. For two equal loggers it is twice the printed one.
-        value = terms.mean() + point.l2 * weights[:-1].square().sum()
-        if point.variance > 0:
-            value = value + point.variance * torch.sqrt(terms.var() / len(terms))
-        return value
-
     def _take(self, weights: Vector) -> None:
         """Put weights of (d + 1, q) numbers into the linear network."""
-        table = torch.from_numpy(weights.reshape(self.wide.shape[1], -1))
+        table = torch.from_numpy(weights.reshape(-1, self.labels))
         layer = self.network.layers[0]
         layer.load_state_dict({"weight": table[:-1].T.float(), "bias": table[-1].float()})
 
     def record(self, epoch: int) -> EpochRecord:
-        look = self.measure.look(network_logits(self.network, self.x))
-        return self.measure.record(epoch, look, self.shares)
+        return self.measure.record(epoch, self.look(), self.shares)
+
+    def look(self) -> Look:
+        return self.measure.look(network_logits(self.network, self.x))
 
     def state(self) -> State:
         return module_state(self.network).under("network") | State(numbers={"fitted": self.fitted})

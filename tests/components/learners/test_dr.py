@@ -11,11 +11,13 @@ import torch
 
 from multilogger.components.doubly_robust import balanced_doubly_robust
 from multilogger.components.labelled_data import Features, Labels
-from multilogger.components.learners.additive import additive_predictions
+from multilogger.components.learners.additive_figures import additive_predictions
 from multilogger.components.learners.additive_model import AdditiveModel
+from multilogger.components.learners.additive_rows import GroupedRows
+from multilogger.components.learners.folded_model import FoldedModel
 from multilogger.components.learners.free_form_model import CorrectionNetwork
 from multilogger.components.learners.methods import learn
-from multilogger.components.learners.policy_rows import PolicyRows
+from multilogger.components.learners.policy_rows import MemoryPolicyRows, PolicyBatch
 from multilogger.components.learners.settings import LearnerSettings, Regression
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.losses import CROWDING
@@ -70,7 +72,9 @@ def test_additive_estimate_is_biased_where_the_loss_is_pairwise_and_the_correcte
     risk = CROWDING.expected(policy, pairwise.truth).mean()
     generator = torch.Generator().manual_seed(0)
     part, held_out = pairwise.part(validation=False), pairwise.part(validation=True)
-    model = AdditiveModel(torch.from_numpy(pairwise.x), part, pairwise.labels, SETTINGS, generator)
+    model = AdditiveModel(
+        torch.from_numpy(pairwise.x), GroupedRows(part), pairwise.labels, SETTINGS, generator
+    )
     for _ in range(SETTINGS.epochs):
         model.run_epoch()
     predictions = additive_predictions(held_out, model.out_of_fold(), policy)
@@ -114,16 +118,22 @@ def test_where_the_loss_is_additive_it_is_near_the_additive_policy(
     assert risks["dr"] < risks["additive"] + 0.05
 
 
+def whole_log(log: TrainingLog, model: FoldedModel, weighted: bool) -> PolicyBatch:
+    """All training rows as one batch."""
+    settings = replace(SETTINGS, dr_weighted=weighted)
+    rows = MemoryPolicyRows(log.part(validation=False), settings, torch.Generator())
+    rows.set_model(model)
+    return rows.batch(0, torch.arange(len(rows.groups.context)))
+
+
 def test_objective_is_the_estimator(log: TrainingLog) -> None:
     """On all training rows at once the mini-batch objective is R_dr of the same weights and clip."""
     part, rng = log.part(validation=False), np.random.default_rng(0)
     p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
     model = additive_predictions(part, p, logits)
-    rows = PolicyRows(part, weighted=False)
-    rows.set_model(p, part.delta - model.q_logged)
-    groups = torch.arange(len(rows.groups.context))
-    tensor = torch.from_numpy(logits).float()[rows.groups.context]
-    ours = rows.risk(groups, tensor, None, torch.ones(2), clip=1e9)
+    batch = whole_log(log, FoldedModel(p, None, 0), weighted=False)
+    tensor = torch.from_numpy(logits).float()[batch.context]
+    ours = batch.risk(tensor, None, torch.ones(2), clip=1e9)
     expected = balanced_doubly_robust(part.under(logits), model).value
     assert float(ours) == pytest.approx(expected, rel=1e-4)
 
@@ -131,14 +141,13 @@ def test_objective_is_the_estimator(log: TrainingLog) -> None:
 def test_weighted_objective_is_the_estimator(log: TrainingLog) -> None:
     part, rng = log.part(validation=False), np.random.default_rng(0)
     logits = rng.normal(size=(log.contexts, 3))
-    rows = PolicyRows(part, weighted=True)
-    rows.set_model(np.zeros((log.contexts, 3)), part.delta)
+    batch = whole_log(log, FoldedModel(np.zeros((log.contexts, 3)), None, 0), weighted=True)
     shares = np.array([0.3, 0.7])
-    factors = torch.from_numpy((rows.count * shares / part.counts).astype(np.float32))
-    tensor = torch.from_numpy(logits).float()[rows.groups.context]
-    ours = rows.risk(torch.arange(len(rows.groups.context)), tensor, None, factors, clip=1e9)
+    factors = torch.from_numpy((part.counts.sum() * shares / part.counts).astype(np.float32))
+    ours = batch.risk(torch.from_numpy(logits).float()[batch.context], None, factors, clip=1e9)
     weights = np.exp(log_probability(logits[part.context], part.action) - part.log_propensity)
-    means = [np.mean((weights * part.delta)[part.logger == j]) for j in range(2)]
+    residual = part.delta - part.action.sum(axis=1)
+    means = [np.mean((weights * residual)[part.logger == j]) for j in range(2)]
     # The model p = 0 says that an action costs its number of labels; here that is the model's whole part.
     model = marginals(logits).sum(axis=1)[part.context].mean()
     assert float(ours) == pytest.approx(model + shares @ means, rel=1e-4)
