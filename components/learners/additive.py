@@ -15,8 +15,8 @@ from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import BALANCED
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog
 from multilogger.components.learners.state import State
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix

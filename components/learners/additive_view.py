@@ -8,8 +8,7 @@ from multilogger.components.learners.measure import Measure
 from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure
 
 

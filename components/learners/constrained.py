@@ -20,8 +20,8 @@ from multilogger.components.learners.gauges import (
 )
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
-from multilogger.components.learners.sources import LearnerLog
 from multilogger.components.learners.state import State, optimiser_state, restore_optimiser
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Vector
 

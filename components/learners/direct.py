@@ -10,8 +10,9 @@ from multilogger.components.learners.network_learner import RiskLearner
 from multilogger.components.learners.objectives import Objective, minibatch_risk
 from multilogger.components.learners.row_batches import RowBatch
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog, open_source
+from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.torch_policies import log_probability
 
 

@@ -23,8 +23,8 @@ from multilogger.components.learners.learned_policy import Standardisation, netw
 from multilogger.components.learners.objectives import BALANCED, WEIGHTED, floor_shares
 from multilogger.components.learners.policy_rows import PolicyBatch
 from multilogger.components.learners.settings import LearnerSettings, Regression
-from multilogger.components.learners.sources import LearnerLog
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, Vector
@@ -198,6 +198,7 @@ class DoublyRobustLearner:
         if self.free is not None:
             self.free.restore(state.below("free"))
         self.view.restore(state.below("rows"))
+        self.frozen = None
         self.shares = state.tensors["shares"].numpy()
         self.done = int(state.numbers["done"])
         if self.done > self.model_epochs:

@@ -14,9 +14,8 @@ from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.policy_rows import MemoryPolicyRows, PolicyRows, StreamedPolicyRows
 from multilogger.components.learners.row_batches import StreamedRows
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog
 from multilogger.components.learners.state import State
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 
 
 @dataclass(frozen=True)

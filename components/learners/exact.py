@@ -21,8 +21,9 @@ from multilogger.components.learners.multiplier import Multiplier
 from multilogger.components.learners.network_learner import RiskLearner
 from multilogger.components.learners.objectives import Objective, row_risk
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog, open_source
+from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.torch_policies import KnownLoggers, log_d2_each, log_probability_at
 
 # Choice: Adam's usual second moment remembers a thousand steps, more than a run has. It would carry the large

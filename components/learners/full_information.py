@@ -12,8 +12,9 @@ from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.network_learner import NetworkLearner
 from multilogger.components.learners.objectives import NAIVE
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog, open_measure
+from multilogger.components.learners.sources import open_measure
 from multilogger.components.learners.state import State
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.losses import find_loss
 from multilogger.components.torch_losses import EXPECTED_LOSSES
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from multilogger.components.learners.context_look import ContextLook
 from multilogger.components.learners.epoch_record import EpochRecord, expm1_or_inf, validation_score
-from multilogger.components.learners.objectives import Objective
+from multilogger.components.learners.objectives import Objective, shift_from
 from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.policies import Matrix, Vector
 from multilogger.components.torch_policies import KnownLoggers
 
@@ -63,21 +64,25 @@ class Measure(ABC):
 
     def __init__(
         self,
-        logger_logits: tuple[Matrix, ...],
+        log: LearnerLog,
         counts: Vector,
         objective: Objective,
         settings: LearnerSettings,
     ) -> None:
-        self.counts, self.objective, self.settings = counts, objective, settings
-        self.loggers = KnownLoggers.of(logger_logits) if logger_logits else None
+        self.labels, self.counts, self.objective, self.settings = log.labels, counts, objective, settings
+        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
 
     @abstractmethod
     def look(self, logits: Matrix) -> Look:
         """A policy given by its logits on all contexts (m, q)."""
 
     @abstractmethod
+    def mean_losses(self) -> tuple[float, ...]:
+        """The mean delta of each logger's training rows."""
+
     def loss_shift(self) -> float:
         """What the objective subtracts from each delta, before any running risk is known."""
+        return shift_from(self.mean_losses(), self.labels, self.settings.loss_shift)
 
     def record(
         self,

@@ -8,7 +8,7 @@ from multilogger.components.estimators import naive_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.epoch_record import FINITE_CLIP
 from multilogger.components.learners.measure import Look, Measure, Risk, Spread
-from multilogger.components.learners.objectives import Objective, shift_of
+from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training_log import LogPart, TrainingLog
 from multilogger.components.logged_batch import LoggedBatch
@@ -58,13 +58,13 @@ class MemoryMeasure(Measure):
 
     def __init__(self, log: TrainingLog, objective: Objective, settings: LearnerSettings) -> None:
         self.train, self.validation = log.part(validation=False), log.part(validation=True)
-        super().__init__(log.logger_logits, self.train.counts, objective, settings)
+        super().__init__(log, self.train.counts, objective, settings)
 
     def look(self, logits: Matrix) -> MemoryLook:
         return MemoryLook(self, logits)
 
-    def loss_shift(self) -> float:
-        return shift_of(self.train, self.settings.loss_shift)
+    def mean_losses(self) -> tuple[float, ...]:
+        return tuple(float(self.train.delta[rows].mean()) for rows in self.train.by_logger)
 
 
 def _spreads(part: LogPart, batch: LoggedBatch) -> tuple[Spread, ...]:

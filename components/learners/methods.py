@@ -14,8 +14,7 @@ from multilogger.components.learners.full_information import FullInformationLear
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.training import Learner, OnEpoch, train
 from multilogger.components.learners.wcrm import WCRMLearner
 

@@ -7,8 +7,8 @@ import torch
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.measure import Look, Measure
 from multilogger.components.learners.settings import LearnerSettings, LossShift
-from multilogger.components.learners.sources import LearnerLog
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix

@@ -15,11 +15,9 @@ from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.row_batches import MemoryRows, RowSource, StreamedRows
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure
 from multilogger.components.learners.training_log import TensorRows, TrainingLog
-
-LearnerLog = TrainingLog | StreamedLog
 
 
 class Source(Protocol):
@@ -85,6 +83,6 @@ class StreamedSource:
         if not self._log.logger_logits:
             raise BadInput(
                 f"{self._objective.name}-reg of a log on disk draws actions from the loggers' own policies, "
-                "got a log without logger_logits; give their logits on all contexts, or raise learn.memory_rows"
+                "got a log without logger_logits; give their logits on all contexts, or raise memory_rows"
             )
         return CountedDraws(self._log.train_contexts, float_logits(self._log.logger_logits))

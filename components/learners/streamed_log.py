@@ -12,7 +12,7 @@ from multilogger.components.bandit_log import ROW_GROUP_ROWS, LogRows, open_log,
 from multilogger.components.errors import BadInput
 from multilogger.components.importance import log_mixture
 from multilogger.components.labelled_data import Features, Labels
-from multilogger.components.learners.training_log import check_tables
+from multilogger.components.learners.training_log import TrainingLog, check_tables
 from multilogger.components.logged_batch import LoggedBatch
 from multilogger.components.policies import Actions, Matrix, Vector, log_normaliser, log_probability_at
 
@@ -149,6 +149,10 @@ class StreamedLog:
             log_propensity=every[:, logger],
             log_average=log_mixture(every, self.side(validation).counts),
         )
+
+
+LearnerLog = TrainingLog | StreamedLog
+"""A log as learners take it; what rows they need of it comes from memory or from disk."""
 
 
 def count_rows(folder: Path) -> int:

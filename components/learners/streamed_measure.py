@@ -10,7 +10,7 @@ from multilogger.components.importance import importance_weights
 from multilogger.components.lambda_star import LoggerStats
 from multilogger.components.learners.epoch_record import FINITE_CLIP
 from multilogger.components.learners.measure import Look, Measure, Risk, Spread
-from multilogger.components.learners.objectives import Objective, shift_from
+from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.streamed_sums import WeightSpread
@@ -69,15 +69,14 @@ class StreamedMeasure(Measure):
     """Measures policies of one run on both sides of the split, at one pass over the log each."""
 
     def __init__(self, log: StreamedLog, objective: Objective, settings: LearnerSettings) -> None:
-        super().__init__(log.logger_logits, log.train.counts, objective, settings)
+        super().__init__(log, log.train.counts, objective, settings)
         self.log = log
 
     def look(self, logits: Matrix) -> StreamedLook:
         return StreamedLook(self, logits)
 
-    def loss_shift(self) -> float:
-        means = (self.log.train.delta_sums / self.log.train.counts).tolist()
-        return shift_from(means, self.log.labels, self.settings.loss_shift)
+    def mean_losses(self) -> tuple[float, ...]:
+        return tuple((self.log.train.delta_sums / self.log.train.counts).tolist())
 
     def sums(self, logits: Matrix) -> StreamedSums:
         """One pass over both sides."""

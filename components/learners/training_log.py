@@ -76,7 +76,18 @@ class TrainingLog:
         return densify(self.x)
 
     def part(self, validation: bool) -> "LogPart":
-        """The rows of one side of the split."""
+        """The rows of one side of the split, the same ones for all who ask."""
+        return self._validation_part if validation else self._training_part
+
+    @cached_property
+    def _training_part(self) -> "LogPart":
+        return self._part(validation=False)
+
+    @cached_property
+    def _validation_part(self) -> "LogPart":
+        return self._part(validation=True)
+
+    def _part(self, validation: bool) -> "LogPart":
         rows = np.flatnonzero(self.validation == validation)
         counts = np.bincount(self.logger[rows], minlength=self.loggers).astype(np.float64)
         return LogPart(

@@ -17,9 +17,9 @@ from multilogger.components.learners.learned_policy import Standardisation, netw
 from multilogger.components.learners.measure import Look
 from multilogger.components.learners.objectives import WEIGHTED
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import LearnerLog, open_measure
+from multilogger.components.learners.sources import open_measure
 from multilogger.components.learners.state import State, module_state
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.wcrm_objective import (
     GridPoint,
     MemoryObjective,

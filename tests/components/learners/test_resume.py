@@ -12,7 +12,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.methods import METHODS, learn
 from multilogger.components.learners.settings import DivergenceKind, LearnerSettings, LossShift
-from multilogger.components.learners.sources import LearnerLog
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.learners.training_log import TrainingLog
 
 

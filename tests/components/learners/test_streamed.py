@@ -181,9 +181,9 @@ def test_unknown_loggers_are_said_where_they_are_needed(
     unknown = open_streamed_log(log_folder, log.x)
     message = (
         "weighted-reg of a log on disk draws actions from the loggers' own policies, got a log without "
-        "logger_logits; give their logits on all contexts, or raise learn.memory_rows"
+        "logger_logits; give their logits on all contexts, or raise memory_rows"
     )
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         learn("weighted-reg", unknown, small, 0)
-    with pytest.raises(BadInput, match="^naive-exact needs the loggers' own policies"):
+    with pytest.raises(BadInput, match=r"^naive-exact needs the loggers' own policies"):
         learn("naive-exact", unknown, small, 0)
