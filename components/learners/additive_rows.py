@@ -13,6 +13,7 @@ from multilogger.components.learners.context_rows import ContextRows
 from multilogger.components.learners.streamed_log import Chunk, StreamedLog
 from multilogger.components.learners.training_log import LogPart
 
+BLOCK_CONTEXTS = 4096
 LEAST_SPREAD = 0.01  # added to p (1 - p), which is 0 for a label that the network is sure of
 
 
@@ -116,8 +117,10 @@ class ContextMoments:
 
     def squared_residuals(self, p: Tensor) -> Tensor:
         """sum_i r_i^2 of each logger, with p (g, q) at the groups' contexts in float64: (J,)."""
-        bent = torch.stack([torch.einsum("gk,gkl,gl->", p, own.double(), p) for own in self.products])
-        return self.squares.sum(dim=1) - 2.0 * torch.einsum("jgk,gk->j", self.moments, p) + bent
+        squares = self.squares.sum(dim=1) - 2.0 * torch.einsum("jgk,gk->j", self.moments, p)
+        for block in torch.split(torch.arange(len(p)), BLOCK_CONTEXTS):
+            squares += torch.einsum("gk,jgkl,gl->j", p[block], self.products[:, block].double(), p[block])
+        return squares
 
 
 def whitened_residuals(residual: Tensor, signs: Tensor, spread: Tensor, noise: Tensor) -> Tensor:

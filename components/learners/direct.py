@@ -26,9 +26,8 @@ class DirectLearner(RiskLearner):
     def __init__(
         self, log: LearnerLog, objective: Objective, constrained: bool, settings: LearnerSettings, seed: int
     ) -> None:
-        super().__init__(log, settings, seed)
         source = open_source(log, objective, settings)
-        self.follow(source.measure)
+        super().__init__(log, source.measure, settings, seed)
         self.objective, self.rows = objective, source.rows(seed, self.generator)
         self.constraint = (
             Constraint(

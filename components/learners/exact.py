@@ -45,9 +45,8 @@ class ExactLearner(RiskLearner):
 
     def __init__(self, log: LearnerLog, objective: Objective, settings: LearnerSettings, seed: int) -> None:
         check_loggers_known(log.logger_logits, f"{objective.name}-exact")
-        super().__init__(log, settings, seed, betas=BETAS, fused=True)
         source = open_source(log, objective, settings)
-        self.follow(source.measure)
+        super().__init__(log, source.measure, settings, seed, betas=BETAS, fused=True)
         self.objective, self.rows = objective, source.contexts(seed, self.generator)
         self.loggers = KnownLoggers.of(log.logger_logits).to(self.x.dtype)
         self.multiplier = Multiplier(0.0, settings.multiplier_rate)

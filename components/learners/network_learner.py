@@ -65,8 +65,15 @@ class NetworkLearner:
 class RiskLearner(NetworkLearner):
     """A network policy that descends an estimated risk; lambda* is recomputed at the start of each epoch."""
 
-    def follow(self, measure: Measure) -> None:
-        """Take what is measured before the first epoch."""
+    def __init__(
+        self,
+        log: LearnerLog,
+        measure: Measure,
+        settings: LearnerSettings,
+        seed: int,
+        **adam: Unpack[AdamOptions],
+    ) -> None:
+        super().__init__(log, settings, seed, **adam)
         self.measure = measure
         self.looked: Look | None = None
         self.shift = measure.loss_shift()
