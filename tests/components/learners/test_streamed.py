@@ -18,6 +18,7 @@ from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Regression
 from multilogger.components.learners.streamed_batches import ShuffleBuffer
 from multilogger.components.learners.streamed_log import Chunk, StreamedLog, open_streamed_log
+from multilogger.components.learners.streamed_measure import StreamedMeasure
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.policies import expected_hamming
 from tests.components.learners.test_resume import check_resume
@@ -143,6 +144,8 @@ def test_record_is_that_of_the_log_in_memory(
     objective = next(o for o in (WEIGHTED, BALANCED, NAIVE) if o.name in OBJECTIVE_OF.get(method, method))
     measure = MemoryMeasure(log, objective, settings)
     look = measure.look(learned.policy.logits(log.x))
+    disk = StreamedMeasure(streamed, objective, settings).look(look.logits)
+    np.testing.assert_allclose(disk.shares(), look.shares(), rtol=1e-10)
     expected = measure.record(1, look, np.array(learned.best.share))
     names = ["mean_weight", "effective_share", "largest_weight", "log_d2", "constraint", "slack"]
     if method == "wcrm" or method not in OBJECTIVE_OF:
