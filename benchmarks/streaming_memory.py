@@ -1,6 +1,6 @@
 """Peak memory and time of learning from a log on disk, over those of learning with the log in memory.
 
-    python benchmarks/streaming_memory.py --rows 2000000 --memory-rows 100000 --epochs 2
+    python benchmarks/streaming_memory.py --rows 2000000 --memory-rows 100000 --epochs 2 --method weighted
 
 Writes a simulated log to a temporary folder, and one of a tenth of its rows, then learns from each of them
 both ways, in processes of their own. By how much the peak grows from the short log to the long one is what
@@ -62,7 +62,7 @@ def write_log(folder: Path, rows: int) -> int:
     return passes * CONTEXTS * len(ALPHAS)
 
 
-def learn_one_way(way: str, folder: Path, memory_rows: int, epochs: int) -> dict[str, float]:
+def learn_one_way(way: str, folder: Path, method: str, memory_rows: int, epochs: int) -> dict[str, float]:
     """Peak RSS in MB, seconds, and the validation risk of the best epoch."""
     import torch
 
@@ -72,17 +72,19 @@ def learn_one_way(way: str, folder: Path, memory_rows: int, epochs: int) -> dict
     from multilogger.components.learners.streamed_log import open_streamed_log
 
     torch.set_num_threads(1)
-    settings = LearnerSettings(hidden=(64,), risk_rate=1e-3, epochs=epochs, memory_rows=memory_rows)
-    x, _, logits = contexts()
+    settings = LearnerSettings(
+        hidden=(64,), risk_rate=1e-3, epochs=epochs, model_epochs=epochs, memory_rows=memory_rows
+    )
+    x, truth, logits = contexts()
     start = time.perf_counter()
     read = read_training_log if way == "memory" else open_streamed_log
-    risk = learn("weighted", read(folder, x, tuple(logits)), settings, 0).best.validation_risk
+    risk = learn(method, read(folder, x, tuple(logits), truth), settings, 0).best.validation_risk
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts in KB
     return {"peak": peak, "seconds": time.perf_counter() - start, "validation_risk": risk}
 
 
 def in_own_process(way: str, folder: Path, options: argparse.Namespace) -> dict[str, float]:
-    arguments = ["--way", way, "--folder", str(folder)]
+    arguments = ["--way", way, "--folder", str(folder), "--method", options.method]
     arguments += ["--memory-rows", str(options.memory_rows), "--epochs", str(options.epochs)]
     done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
     result: dict[str, float] = json.loads(done.stdout)
@@ -94,11 +96,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--memory-rows", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--method", default="weighted")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
-        measured = learn_one_way(options.way, options.folder, options.memory_rows, options.epochs)
+        measured = learn_one_way(
+            options.way, options.folder, options.method, options.memory_rows, options.epochs
+        )
         sys.stdout.write(json.dumps(measured) + "\n")
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +118,7 @@ def main() -> None:
     ratios = {name: found["disk"][name] / found["memory"][name] for name in found["disk"]}
     ratios["growth of the peak"] = growth["disk"] / growth["memory"]
     sys.stdout.write(
-        f"{rows} rows, learn.memory_rows={options.memory_rows}, {options.epochs} epochs of weighted; "
+        f"{rows} rows, learn.memory_rows={options.memory_rows}, {options.epochs} epochs of {options.method}; "
         "from disk over in memory:\n"
     )
     for name, ratio in ratios.items():

@@ -4,7 +4,8 @@ The only stage that looks at the test split for a learned policy.
 """
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,19 +17,20 @@ from multilogger.components.bounds import (
     weighted_certificate,
 )
 from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
-from multilogger.components.estimators import Estimate, balanced_risk, lambda_weighted_risk, naive_risk
-from multilogger.components.importance import RAW, SELF_NORMALISED
-from multilogger.components.logged_batch import LoggedBatch
-from multilogger.components.losses import Loss
-from multilogger.components.policies import Matrix, Vector, greedy, log_probability
-from multilogger.tasks.dataset_files import load_loss, load_test, load_train
+from multilogger.components.estimators import Estimate
+from multilogger.components.importance import importance_weights
+from multilogger.components.loss_moments import LossMoments, estimate_from
+from multilogger.components.policies import Matrix, Vector, greedy
+from multilogger.tasks.dataset_files import load_loss, load_test
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
-from multilogger.tasks.log_files import stream_log
-from multilogger.tasks.train_loggers import load_loggers
+from multilogger.tasks.log_files import open_learner_log
+
+if TYPE_CHECKING:
+    from multilogger.components.learners.streamed_log import StreamedLog
 
 Z_95 = 1.959963984540054
 
@@ -61,13 +63,20 @@ def evaluate(
     run: StageRun,
 ) -> None:
     """Score a policy on test, and say what its logs alone would have said."""
-    learned, test, contexts = load_learned(policy), load_test(data), load_train(data).x
-    test_logits, logits = learned.logits(test.x), learned.logits(contexts)
-    loss = load_loss(data)
-    batch = _validation_rows(log, logits, loss)
-    estimates = estimate_all(batch, load_shares(shares))
-    logger_logits = [logger.logits(contexts) for logger in load_loggers(loggers)]
-    certificates = certify_all(batch, estimates, load_shares(shares), logits, logger_logits, settings.eta)
+    learned, test, loss = load_learned(policy), load_test(data), load_loss(data)
+    rows_on_disk = open_learner_log(data, loggers, log)
+    test_logits, logits = learned.logits(test.x), learned.logits(rows_on_disk.x)
+    rows = measure_validation(rows_on_disk, logits)
+    estimates = estimate_all(rows, load_shares(shares))
+    certificates = certify_all(
+        rows.counts,
+        estimates,
+        load_shares(shares),
+        logits,
+        rows_on_disk.logger_logits,
+        loss.largest(logits.shape[1]),
+        settings.eta,
+    )
     result = Evaluation(
         method=learned.method,
         exp=float(loss.expected(test_logits, test.y).mean()),
@@ -95,56 +104,66 @@ def evaluation_metrics(result: Evaluation, eta: float) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 
-def estimate_all(batch: LoggedBatch, shares: Vector) -> dict[str, Estimate]:
+@dataclass(frozen=True)
+class ValidationMoments:
+    """What one pass leaves of the validation rows, one entry a logger: of h/h_j and of h/h_avg."""
+
+    own: tuple[LossMoments, ...]
+    average: tuple[LossMoments, ...]
+
+    @property
+    def counts(self) -> Vector:
+        """n_j: (J,)."""
+        return np.array([moment.count for moment in self.own], dtype=np.float64)
+
+
+def measure_validation(log: "StreamedLog", logits: Matrix) -> ValidationMoments:
+    """The validation rows under a policy by its logits on all contexts (m, q); they are never held."""
+    from multilogger.components.learners.streamed_log import PolicyTable
+
+    policy, side = PolicyTable.of(logits), log.validation
+    start = LossMoments(float(side.delta_sums.sum() / side.counts.sum()))
+    own, average = [start] * log.loggers, [start] * log.loggers
+    for chunk in log.chunks(validation=True):
+        j, target = chunk.logger, chunk.under(policy).log_target
+        own[j] = own[j].update(importance_weights(target, chunk.log_propensity), chunk.delta)
+        average[j] = average[j].update(importance_weights(target, chunk.log_average), chunk.delta)
+    return ValidationMoments(tuple(own), tuple(average))
+
+
+def estimate_all(rows: ValidationMoments, shares: Vector) -> dict[str, Estimate]:
     """Every estimator of the paper, raw and self-normalised; lambda* comes from the training rows.
 
     lambda_j = share_j / n_j with n_j the rows at hand; fixed before they are seen, as Theorem 3.2 wants.
     """
-    lambdas = shares / batch.counts
-    return {
-        "naive": naive_risk(batch, RAW),
-        "weighted": lambda_weighted_risk(batch, lambdas, RAW),
-        "balanced": balanced_risk(batch, RAW),
-        "naive-sn": naive_risk(batch, SELF_NORMALISED),
-        "weighted-sn": lambda_weighted_risk(batch, lambdas, SELF_NORMALISED),
-        "balanced-sn": balanced_risk(batch, SELF_NORMALISED),
-    }
+    lambdas, equal = shares / rows.counts, np.full(len(rows.counts), 1.0 / rows.counts.sum())
+    estimates = {}
+    for suffix, normalised in (("", False), ("-sn", True)):
+        estimates[f"naive{suffix}"] = estimate_from(rows.own, equal, normalised)
+        estimates[f"weighted{suffix}"] = estimate_from(rows.own, lambdas, normalised)
+        estimates[f"balanced{suffix}"] = estimate_from(rows.average, equal, normalised)
+    return estimates
 
 
 def certify_all(
-    batch: LoggedBatch,
+    counts: Vector,
     estimates: dict[str, Estimate],
     shares: Vector,
     logits: Matrix,
-    logger_logits: list[Matrix],
+    logger_logits: tuple[Matrix, ...],
+    most: float,
     eta: float,
 ) -> dict[str, Certificate]:
-    """Theorem 3.2 at lambda*, its corollary and Theorem 6.1, on the rows at hand."""
+    """Theorem 3.2 at lambda*, its corollary and Theorem 6.1, for n_j rows and losses of at most `most`."""
     divergences = [exact_divergence(logits, other) for other in logger_logits]
-    average = harmonic_divergence_bound(logits, logger_logits, batch.counts)
-    lambdas, most = shares / batch.counts, batch.max_loss
+    average = harmonic_divergence_bound(logits, logger_logits, counts)
     return {
-        "naive": naive_certificate(estimates["naive"].value, batch.counts, divergences, most, eta),
+        "naive": naive_certificate(estimates["naive"].value, counts, divergences, most, eta),
         "weighted": weighted_certificate(
-            estimates["weighted"].value, lambdas, batch.counts, divergences, most, eta
+            estimates["weighted"].value, shares / counts, counts, divergences, most, eta
         ),
-        "balanced": balanced_certificate(estimates["balanced"].value, batch.rows, average, most, eta),
+        "balanced": balanced_certificate(estimates["balanced"].value, int(counts.sum()), average, most, eta),
     }
-
-
-def _validation_rows(log: Artifact, logits: Matrix, loss: Loss) -> LoggedBatch:
-    """The validation side with log h(y|x) of the policy; a quarter of the log, held in memory."""
-    batches = list(stream_log(log, validation=True))
-    rows = [batch.rows for batch in batches]
-    targets = [log_probability(logits[part.context], part.action) for part in rows]
-    return LoggedBatch(
-        logger=np.concatenate([batch.logger for batch in batches]),
-        delta=np.concatenate([part.delta for part in rows]),
-        log_propensity=np.concatenate([part.log_propensity for part in rows]),
-        log_target=np.concatenate(targets),
-        max_loss=loss.largest(logits.shape[1]),
-        log_propensities=np.concatenate([part.log_propensities for part in rows]),
-    )
 
 
 def _with_interval(estimate: Estimate) -> dict[str, float]:

@@ -38,7 +38,7 @@ CHOICES = {
 MEMORY = {
     "memory_rows": SettingText(
         shown(LearnerSettings().memory_rows),
-        "rows above which naive, weighted and balanced stream the log from disk; the others then refuse it",
+        "rows above which the log is streamed from disk, and the rows that are then held to shuffle it",
     )
 }
 
@@ -127,7 +127,8 @@ def _learned(
     import torch
 
     from multilogger.components.learners.methods import learn
-    from multilogger.components.learners.training_log import TrainingLog
+    from multilogger.components.learners.streamed_log import StreamedLog
+    from multilogger.components.learners.thinned_log import thin_log
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
     training_log = _training_log(settings, data, loggers, log)
@@ -143,7 +144,9 @@ def _learned(
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
-    if settings.method in ADDITIVE_METHODS and isinstance(training_log, TrainingLog):
+    if settings.method in ADDITIVE_METHODS:
+        if isinstance(training_log, StreamedLog):
+            training_log = thin_log(training_log, numbers.memory_rows)
         check_additivity(learned.policy, training_log, run)
     return learned.policy
 
@@ -152,13 +155,8 @@ def _training_log(
     settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact
 ) -> "TrainingLog | StreamedLog":
     """The log in memory, or on disk if it has more than `memory_rows` rows."""
-    from multilogger.components.learners.methods import check_streams
-
-    rows, limit = count_log(log), settings.learner.memory_rows
-    if rows <= limit:
-        return load_training_log(data, loggers, log)
-    check_streams(settings.method, rows, limit)
-    return open_learner_log(data, loggers, log)
+    in_memory = count_log(log) <= settings.learner.memory_rows
+    return load_training_log(data, loggers, log) if in_memory else open_learner_log(data, loggers, log)
 
 
 def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:

@@ -53,9 +53,9 @@ def count_log(log: Artifact) -> int:
 
 
 def open_learner_log(data: Artifact, loggers: Artifact, log: Artifact) -> "StreamedLog":
-    """The log left on disk, as the learners that stream take it; contexts are in memory."""
+    """The log left on disk, as the learners take one that is too long for memory; contexts are in memory."""
     from multilogger.components.learners.streamed_log import open_streamed_log
 
-    x = load_train(data).x
-    logits = tuple(policy.logits(x) for policy in load_loggers(loggers))
-    return open_streamed_log(log.folder / LOG_FOLDER, x, logits)
+    train = load_train(data)
+    logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
+    return open_streamed_log(log.folder / LOG_FOLDER, train.x, logits, train.y)

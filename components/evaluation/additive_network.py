@@ -32,6 +32,7 @@ from multilogger.components.evaluation.loss_model import (
 from multilogger.components.evaluation.scored_log import Contexts
 from multilogger.components.evaluation.skim_log import Advance
 from multilogger.components.learners.additive_model import AdditiveModel, probabilities
+from multilogger.components.learners.additive_rows import GroupedRows
 from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.presets import ADDITIVE
 from multilogger.components.logged_batch import Loggers
@@ -130,7 +131,7 @@ class AdditiveNetwork:
         settings = replace(settings, epochs=epochs)
         scaled = replace(sample, delta=sample.delta * self._shape.labels / self._shape.max_loss)
         fold = torch.from_numpy(self._fold_of_place())
-        model = _PairModel(x, scaled, self._shape.labels, settings, self._generator, fold)
+        model = _PairModel(x, GroupedRows(scaled), self._shape.labels, settings, self._generator, fold)
         model.pairs = self._pairs
         for _ in range(epochs):
             model.run_epoch()
@@ -214,11 +215,7 @@ class _PairModel(AdditiveModel):
         return self.noise if self._noises is None else self._noises[k]
 
     def estimate_noise(self) -> None:
-        here = self.rows.present > 0
-        self._noises = [
-            self.excess_noise(self.member(k), here & self.seen_by(k)[:, None])
-            for k in range(len(self.members))
-        ]
+        self._noises = [self.excess_noise(self.member(k), self.seen_by(k)) for k in range(len(self.members))]
 
 
 @dataclass(frozen=True)

@@ -6,27 +6,20 @@ sharply as the validation rows can vouch for, which suits a policy whose log is 
 
 import dataclasses
 
-import numpy as np
 import torch
 
-from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_robust
 from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork, sharpened
-from multilogger.components.estimators import balanced_risk
-from multilogger.components.importance import SELF_NORMALISED, WeightRule
-from multilogger.components.learners.additive_model import (
-    AdditiveModel,
-    additive_loss,
-    expected_additive_loss,
-)
-from multilogger.components.learners.epoch_record import EpochRecord, Measure
+from multilogger.components.learners.additive_model import AdditiveModel
+from multilogger.components.learners.additive_view import open_additive_view
+from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import BALANCED
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State
-from multilogger.components.learners.training_log import LogPart, TrainingLog
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import Matrix, marginals
+from multilogger.components.policies import Matrix
 
 SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
 
@@ -36,17 +29,17 @@ class AdditiveLearner:
 
     The epoch is the one of least squared error on contexts that a member has not seen: rows of the validation
     split may share their contexts with training rows, and would praise a network that knows them by heart.
+    A log on disk is read once for the moments that the model is fitted to, then only to measure each epoch.
     """
 
-    def __init__(self, log: TrainingLog, soft: bool, settings: LearnerSettings, seed: int) -> None:
+    def __init__(self, log: LearnerLog, soft: bool, settings: LearnerSettings, seed: int) -> None:
         self.settings, self.soft = settings, soft
         self.generator = torch.Generator().manual_seed(seed)
-        self.standardisation = (
-            Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
-        )
+        self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        self.measure = Measure(log, BALANCED, settings)
-        self.model = AdditiveModel(self.x, self.measure.train, log.labels, settings, self.generator)
+        view = open_additive_view(log, BALANCED, settings)
+        self.measure, self.figures = view.measure, view.figures
+        self.model = AdditiveModel(self.x, view.rows, log.labels, settings, self.generator)
         self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
         self.network: PolicyNetwork = self.ensemble
 
@@ -75,15 +68,13 @@ class AdditiveLearner:
         if self.soft:
             self._soften(p)
         blind = sharpened(p, float(self.ensemble.sharpness))
-        logits, counts = network_logits(self.network, self.x), self.measure.train.counts
-        rule = WeightRule(self.settings.clip)
-        modelled = additive_predictions(self.measure.validation, p, blind)
-        risk = balanced_doubly_robust(self.measure.validation.under(blind), modelled, rule)
+        logits, counts = network_logits(self.network, self.x), self.measure.counts
+        figures = self.figures.model(p, blind, self.settings.clip)
         return dataclasses.replace(
             self.measure.record(epoch, self.measure.look(logits), counts / counts.sum()),
-            train_risk=float(additive_predictions(self.measure.train, p, blind).q_target.mean()),
-            validation_risk=risk.value,
-            validation_score=squared_error(p, self.measure.train, self.measure.validation),
+            train_risk=figures.modelled_risk,
+            validation_risk=figures.corrected_risk,
+            validation_score=figures.squared_error,
             eligible=True,
         )
 
@@ -92,10 +83,8 @@ class AdditiveLearner:
 
         The sharper a policy, the fewer rows speak of it, and the larger the error.
         """
-        scores = {}
-        for sharpness in SHARPNESSES:
-            batch = self.measure.validation.under(sharpened(p, sharpness))
-            scores[sharpness] = self.measure.score(balanced_risk(batch, SELF_NORMALISED))
+        risks = self.figures.risks([sharpened(p, sharpness) for sharpness in SHARPNESSES])
+        scores = {sharpness: self.measure.score(r) for sharpness, r in zip(SHARPNESSES, risks, strict=True)}
         self.ensemble.sharpen(min(scores, key=scores.__getitem__))
 
     def state(self) -> State:
@@ -104,15 +93,3 @@ class AdditiveLearner:
     def restore(self, state: State) -> None:
         self.model.restore(state.below("model"))
         self.generator.set_state(state.tensors["generator"])
-
-
-def additive_predictions(part: LogPart, p: Matrix, logits: Matrix) -> ModelledLoss:
-    """What the model p (m, q) says of rows, under the policy of given logits (m, q)."""
-    expected = expected_additive_loss(p, marginals(logits))
-    return ModelledLoss(additive_loss(p[part.context], part.action), expected[part.context])
-
-
-def squared_error(p: Matrix, *parts: LogPart) -> float:
-    """Mean squared error of the additive model p (m, q) over all rows of the given parts."""
-    squares = [np.square(part.delta - additive_loss(p[part.context], part.action)) for part in parts]
-    return float(np.concatenate(squares).mean())

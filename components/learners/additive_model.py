@@ -7,41 +7,19 @@ with p_l(x) the chance that label l is right. Not in the paper.
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multilogger.components.learners.context_rows import ContextRows, context_folds
+from multilogger.components.learners.additive_rows import AdditiveRows
+from multilogger.components.learners.context_rows import context_folds
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.logged_batch import Loggers
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Actions, Matrix, Vector
 
 BLOCK_CONTEXTS = 4096
-LEAST_SPREAD = 0.01  # added to p (1 - p), which is 0 for a label that the network is sure of
-
-
-class LossRows(Protocol):
-    """What the model is fitted to: context (n,), action (n, q), loss (n,), logger (n,), and n_j (J,)."""
-
-    @property
-    def context(self) -> NDArray[np.int64]: ...
-
-    @property
-    def action(self) -> Actions: ...
-
-    @property
-    def delta(self) -> Vector: ...
-
-    @property
-    def logger(self) -> Loggers: ...
-
-    @property
-    def counts(self) -> Vector: ...
 
 
 def additive_loss(p: Matrix, y: Actions) -> Vector:
@@ -52,17 +30,6 @@ def additive_loss(p: Matrix, y: Actions) -> Vector:
 def expected_additive_loss(p: Matrix, h: Matrix) -> Vector:
     """E_{y ~ h} q(x, y) in closed form, with h (n, q) the policy's marginals: (n,)."""
     return np.asarray((p + h * (1.0 - 2.0 * p)).sum(axis=1), dtype=np.float64)
-
-
-def whitened_residuals(residual: Tensor, signs: Tensor, spread: Tensor, noise: Tensor) -> Tensor:
-    """Sigma^-1 r of each group of rows, r (g, k): (g, k).
-
-    Rows of one context share its true labels, so their residuals z'(t - p) + noise go together:
-    Sigma = Z diag(p (1 - p)) Z' + diag(noise). signs Z (g, k, q), spread p (1 - p) (g, q), noise (g, k).
-    """
-    covariance = torch.einsum("gkq,gq,gjq->gkj", signs, spread, signs) + torch.diag_embed(noise)
-    factor = torch.linalg.cholesky(covariance)
-    return torch.cholesky_solve(residual.unsqueeze(2), factor).squeeze(2)
 
 
 class AdditiveModel:
@@ -78,18 +45,13 @@ class AdditiveModel:
     def __init__(
         self,
         x: Tensor,
-        part: LossRows,
+        rows: AdditiveRows,
         labels: int,
         settings: LearnerSettings,
         generator: torch.Generator,
         fold: Tensor | None = None,
     ) -> None:
-        self.x, self.settings, self.generator = x, settings, generator
-        self.rows = ContextRows.of(part.context)
-        action = torch.from_numpy(part.action.astype(np.float32))
-        self.signs = self.rows.gather(1.0 - 2.0 * action)
-        self.target = self.rows.gather(torch.from_numpy(part.delta.astype(np.float32)) - action.sum(dim=1))
-        self.logger = self.rows.gather(torch.from_numpy(part.logger))
+        self.x, self.rows, self.settings, self.generator = x, rows, settings, generator
         self.fold = context_folds(len(x), settings.folds, generator) if fold is None else fold
         self.members = [
             PolicyNetwork(x.shape[1], labels, settings.policy_size, generator) for _ in range(settings.folds)
@@ -98,7 +60,7 @@ class AdditiveModel:
             torch.optim.AdamW(member.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay)
             for member in self.members
         ]
-        self.noise = torch.full((len(part.counts),), settings.working_noise)
+        self.noise = torch.full((rows.loggers,), settings.working_noise)
         self.epoch = 0
 
     def run_epoch(self) -> None:
@@ -125,19 +87,13 @@ class AdditiveModel:
     def estimate_noise(self) -> None:
         """The noise of each logger, from rows of contexts that a member has not seen."""
         p = torch.from_numpy(self.out_of_fold().astype(np.float32))
-        self.noise = self.excess_noise(p, self.rows.present > 0)
+        self.noise = self.excess_noise(p)
 
     def _descend(self, k: int, groups: Tensor) -> None:
         member, optimiser = self.members[k], self.optimisers[k]
         member.train()
         p = torch.sigmoid(member(self._thinned(self.x[self.rows.context[groups]])))
-        signs, present = self.signs[groups], self.rows.present[groups]
-        residual = self.target[groups] - torch.einsum("gkq,gq->gk", signs, p)
-        with torch.no_grad():
-            noise = self.noise_for(k)[self.logger[groups]] * present + (1.0 - present)
-            pull = whitened_residuals(residual, signs, p * (1.0 - p) + LEAST_SPREAD, noise)
-        # With Sigma held fixed, r'Sigma^-1 r / 2 and (Sigma^-1 r)'r have the same gradient.
-        loss = (pull * residual).sum() / len(groups)
+        loss = self.rows.loss(groups, p, self.noise_for(k))
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -150,16 +106,12 @@ class AdditiveModel:
         kept = torch.rand(x.shape, generator=self.generator) >= share
         return x * kept / (1.0 - share)
 
-    def excess_noise(self, p: Tensor, among: Tensor) -> Tensor:
+    def excess_noise(self, p: Tensor, among: Tensor | None = None) -> Tensor:
         """What residuals of p (m, q) scatter beyond sum_l p_l (1 - p_l), a logger: (J,), floored.
 
-        `among` (g, k) marks the rows that are looked at; a logger without any has the floor.
+        `among` (g,) marks the groups of rows that are looked at; a logger without any has the floor.
         """
-        p = p[self.rows.context]
-        residual = self.target - torch.einsum("gkq,gq->gk", self.signs, p)
-        excess = residual.square() - (p * (1.0 - p)).sum(dim=1, keepdim=True)
-        means = [excess[among & (self.logger == j)].mean() for j in range(len(self.noise))]
-        return torch.stack(means).nan_to_num(0.0).clamp_min(self.settings.working_noise)
+        return self.rows.excess(p, among).nan_to_num(0.0).clamp_min(self.settings.working_noise)
 
     def out_of_fold(self) -> Matrix:
         """p(x) of every context by the member that has not seen it: (m, q)."""

@@ -9,17 +9,19 @@ import torch
 from torch import Tensor
 
 from multilogger.components.constraint import constraint_coefficients
+from multilogger.components.learners.gauge_draws import Draws
 from multilogger.components.learners.gauges import (
     ExactGauge,
     Gauge,
     Scene,
     VariationalGauge,
     check_loggers_known,
+    float_logits,
 )
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
 from multilogger.components.learners.state import State, optimiser_state, restore_optimiser
-from multilogger.components.learners.training_log import TensorRows, TrainingLog
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Vector
 
@@ -35,8 +37,9 @@ class Constraint:
         self,
         network: PolicyNetwork,
         x: Tensor,
-        rows: TensorRows,
-        log: TrainingLog,
+        draws: Draws,
+        log: LearnerLog,
+        counts: Vector,
         objective: Objective,
         settings: LearnerSettings,
         seed: int,
@@ -47,9 +50,12 @@ class Constraint:
         # A stream of its own: a constraint that never binds then leaves the run of the direct twin untouched.
         stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
-        scene = Scene.of(network, x, rows, log, objective, settings, generator)
+        logits = float_logits(log.logger_logits)
+        scene = Scene(network, x, draws, logits, counts, objective.average, settings.batch_size, generator)
         self.settings, self.scene = settings, scene
-        self.gauge: Gauge = ExactGauge(scene) if exact else VariationalGauge(scene, log, settings)
+        self.gauge: Gauge = (
+            ExactGauge(scene) if exact else VariationalGauge(scene, log.features, log.labels, settings)
+        )
         self.optimiser = torch.optim.Adam(network.parameters(), lr=settings.regulariser_rate)
         self.coefficients = torch.ones(scene.gauged) / scene.gauged
         self.average = torch.zeros(scene.gauged)

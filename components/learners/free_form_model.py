@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multilogger.components.learners.additive_model import AdditiveModel
+from multilogger.components.learners.free_form_rows import FreeFormBatch, FreeFormRows
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.learners.training_log import LogPart
 from multilogger.components.policies import Actions, Matrix, Vector
 
 BLOCK_ROWS = 8192
-LEAST_VARIANCE = 1e-6
 
 
 class CorrectionNetwork(nn.Module):
@@ -57,16 +56,12 @@ class FreeFormModel:
     """
 
     def __init__(
-        self, additive: AdditiveModel, part: LogPart, settings: LearnerSettings, generator: torch.Generator
+        self, additive: AdditiveModel, rows: FreeFormRows, labels: int, settings: LearnerSettings
     ) -> None:
-        self.additive, self.settings, self.generator = additive, settings, generator
-        self.x, self.fold = additive.x, additive.fold
-        self.context = torch.from_numpy(part.context)
-        self.action = torch.from_numpy(part.action.astype(np.float32))
-        self.delta = torch.from_numpy(part.delta.astype(np.float32))
-        self.logger = torch.from_numpy(part.logger)
+        self.additive, self.rows, self.settings = additive, rows, settings
+        self.x, self.fold, generator = additive.x, additive.fold, additive.generator
         self.members = [
-            CorrectionNetwork(self.x.shape[1], self.action.shape[1], settings.correction_hidden, generator)
+            CorrectionNetwork(self.x.shape[1], labels, settings.correction_hidden, generator)
             for _ in additive.members
         ]
         self.optimisers = [
@@ -76,31 +71,29 @@ class FreeFormModel:
 
     def run_epoch(self) -> None:
         """Every correction once through the rows that it may see, weighted by their logger's precision."""
-        for k, member in enumerate(self.members):
-            residual = self.delta - self.additive_part(k)
-            seen = torch.flatten(torch.nonzero(self.fold[self.context] != k))
-            with torch.no_grad():
-                left = (residual - self._correction(k))[seen].square()
-            weights = _inverse_means(left, self.logger[seen])
-            order = seen[torch.randperm(len(seen), generator=self.generator)]
-            for rows in torch.split(order, self.settings.batch_size):
-                error = residual[rows] - member(self.x[self.context[rows]], self.action[rows])
-                loss = (weights[self.logger[rows]] * error.square()).mean()
-                self.optimisers[k].zero_grad()
-                loss.backward()
-                self.optimisers[k].step()
+        tables = [self.additive.member(k) for k in range(len(self.members))]
 
-    def additive_part(self, k: int) -> Tensor:
-        """The additive member's loss of every training row: (n,)."""
-        p = self.additive.member(k)[self.context]
-        return self.action.sum(dim=1) + ((1.0 - 2.0 * self.action) * p).sum(dim=1)
+        def additive(k: int, context: Tensor, action: Tensor) -> Tensor:
+            return action.sum(dim=1) + ((1.0 - 2.0 * action) * tables[k][context]).sum(dim=1)
 
-    def _correction(self, k: int) -> Tensor:
-        """T_k of every training row, without gradient: (n,)."""
+        for batch in self.rows.epoch(self.fold, len(self.members), additive, self._correction):
+            if len(batch.context):
+                self._descend(batch)
+
+    def _descend(self, batch: FreeFormBatch) -> None:
+        member, optimiser = self.members[batch.member], self.optimisers[batch.member]
+        error = batch.residual - member(self.x[batch.context], batch.action)
+        loss = (batch.weight * error.square()).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    def _correction(self, k: int, context: Tensor, action: Tensor) -> Tensor:
+        """T_k of rows, without gradient: (n,)."""
         with torch.no_grad():
             blocks = [
-                self.members[k](self.x[self.context[rows]], self.action[rows])
-                for rows in torch.split(torch.arange(len(self.context)), BLOCK_ROWS)
+                self.members[k](self.x[context[rows]], action[rows])
+                for rows in torch.split(torch.arange(len(context)), BLOCK_ROWS)
             ]
         return torch.cat(blocks)
 
@@ -149,11 +142,3 @@ class FreeFormModel:
 def _uniform(shape: tuple[int, ...], inputs: int, generator: torch.Generator) -> Tensor:
     reach = 1.0 / math.sqrt(inputs)
     return (2.0 * torch.rand(shape, generator=generator) - 1.0) * reach
-
-
-def _inverse_means(values: Tensor, logger: Tensor) -> Tensor:
-    """1 / mean value of each logger, scaled to a mean of 1: (J,)."""
-    count = torch.bincount(logger).float()
-    means = torch.bincount(logger, values) / count
-    inverse = 1.0 / means.clamp_min(LEAST_VARIANCE)
-    return inverse / inverse.mean()

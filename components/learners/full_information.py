@@ -8,59 +8,37 @@ from dataclasses import replace
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.epoch_record import EpochRecord, Measure
-from multilogger.components.learners.learned_policy import Standardisation, network_logits
+from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.network_learner import NetworkLearner
 from multilogger.components.learners.objectives import NAIVE
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.sources import open_measure
+from multilogger.components.learners.state import State
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.losses import find_loss
-from multilogger.components.network_size import NetworkSize
-from multilogger.components.networks import PolicyNetwork
 from multilogger.components.torch_losses import EXPECTED_LOSSES
 
 HELD_OUT = 0.25  # of the contexts, as the share of rows that bandit learners keep aside
 
 
-class FullInformationLearner:
+class FullInformationLearner(NetworkLearner):
     """Descends the true risk of the contexts; a quarter of them is held out and chooses the epoch."""
 
-    def __init__(self, log: TrainingLog, settings: LearnerSettings, seed: int) -> None:
+    def __init__(self, log: LearnerLog, settings: LearnerSettings, seed: int) -> None:
         if log.truth is None:
             raise BadInput("full-information needs the true labels, got a log without truth; fill it in")
-        self.settings, self.truth = settings, log.truth
+        super().__init__(log, settings, seed)
+        self.truth = log.truth
         self.loss, self.expected = find_loss(settings.loss), EXPECTED_LOSSES[settings.loss]
-        self.generator = torch.Generator().manual_seed(seed)
-        self.standardisation = (
-            Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
-        )
-        self.x = self.standardisation(log.x)
-        self.network = PolicyNetwork(log.features, log.labels, settings.policy_size, self.generator)
-        self.optimiser = torch.optim.AdamW(
-            self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay
-        )
         order = torch.randperm(log.contexts, generator=self.generator)
         self.held_out = order[: max(1, round(HELD_OUT * log.contexts))]
         self.used = order[len(self.held_out) :]
         self.labels = torch.from_numpy(self.truth).float()
-        self.measure = Measure(log, NAIVE, settings)
-
-    @property
-    def size(self) -> NetworkSize:
-        return self.settings.policy_size
-
-    @property
-    def epochs(self) -> int:
-        return self.settings.epochs
-
-    @property
-    def patience(self) -> int:
-        return self.settings.patience
+        self.measure = open_measure(log, NAIVE, settings)
 
     def run_epoch(self) -> None:
         """As many passes over the contexts as the bandit learners make over their rows in an epoch."""
-        part = self.measure.train
-        passes = max(1, round(len(part.delta) / len(self.used)))
+        passes = max(1, round(int(self.measure.counts.sum()) / len(self.used)))
         self.network.train()
         for _ in range(passes):
             order = self.used[torch.randperm(len(self.used), generator=self.generator)]
@@ -74,9 +52,9 @@ class FullInformationLearner:
 
     def record(self, epoch: int) -> EpochRecord:
         """The usual record, with true risks and no guard: nothing is estimated from weights here."""
-        logits = network_logits(self.network, self.x)
+        logits = self.logits()
         risks = self.loss.expected(logits, self.truth)
-        counts = self.measure.train.counts
+        counts = self.measure.counts
         held_out = float(risks[self.held_out.numpy()].mean())
         return replace(
             self.measure.record(epoch, self.measure.look(logits), counts / counts.sum()),
@@ -87,11 +65,8 @@ class FullInformationLearner:
         )
 
     def state(self) -> State:
-        state = module_state(self.network).under("network")
-        state |= optimiser_state(self.optimiser).under("optimiser")
-        return state | State({"generator": self.generator.get_state()})
+        return self.network_state() | State({"generator": self.generator.get_state()})
 
     def restore(self, state: State) -> None:
-        self.network.load_state_dict(state.below("network").tensors)
-        restore_optimiser(self.optimiser, state.below("optimiser"))
+        self.restore_network(state)
         self.generator.set_state(state.tensors["generator"])

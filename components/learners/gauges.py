@@ -14,12 +14,11 @@ import torch
 from torch import Tensor
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.objectives import Objective
+from multilogger.components.learners.gauge_draws import Draws
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.learners.training_log import TensorRows, TrainingLog
 from multilogger.components.networks import Discriminator, PolicyNetwork
-from multilogger.components.policies import Vector
+from multilogger.components.policies import Matrix, Vector
 from multilogger.components.torch_policies import log_d2, relaxed_sample, sample
 from multilogger.components.variational import variational_objective
 
@@ -28,41 +27,32 @@ LARGEST_LOG = 80.0  # exp beyond it leaves float32
 
 @dataclass(frozen=True)
 class Scene:
-    """What every gauge looks at: the policy, its contexts (m, d), the training rows, the loggers' logits."""
+    """What every gauge looks at: the policy, its contexts (m, d), draws of rows, the loggers' logits.
+
+    `counts` (J,) are the training rows of each logger; `average` says whether the divergence is from h_avg.
+    """
 
     network: PolicyNetwork
     x: Tensor
-    rows: TensorRows
+    draws: Draws
     logger_logits: tuple[Tensor, ...]
     counts: Vector
     average: bool
     batch_size: int
     generator: torch.Generator
 
-    @classmethod
-    def of(
-        cls,
-        network: PolicyNetwork,
-        x: Tensor,
-        rows: TensorRows,
-        log: TrainingLog,
-        objective: Objective,
-        settings: LearnerSettings,
-        generator: torch.Generator,
-    ) -> "Scene":
-        counts = np.array([len(own) for own in rows.by_logger], dtype=np.float64)
-        logits = tuple(torch.from_numpy(table.astype(np.float32)) for table in log.logger_logits)
-        return cls(network, x, rows, logits, counts, objective.average, settings.batch_size, generator)
-
     @property
     def gauged(self) -> int:
         """How many divergences there are: one a logger, or the single one from h_avg."""
         return 1 if self.average else len(self.counts)
 
-    def draw_rows(self, j: int) -> Tensor:
-        """B training rows of logger j, or of all loggers for h_avg: (B,)."""
-        own = torch.cat(self.rows.by_logger) if self.average else self.rows.by_logger[j]
-        return own[torch.randint(len(own), (self.batch_size,), generator=self.generator)]
+    def contexts(self, j: int) -> Tensor:
+        """Contexts of B training rows of logger j, or of all loggers for h_avg: (B,)."""
+        return self.draws.contexts(None if self.average else j, self.batch_size, self.generator)
+
+    def contexts_of_all(self) -> Tensor:
+        """Contexts of B training rows of any logger: (B,)."""
+        return self.draws.contexts(None, self.batch_size, self.generator)
 
     def logits(self, contexts: Tensor) -> Tensor:
         """The policy as it trains, with batch statistics: (B, q)."""
@@ -72,10 +62,10 @@ class Scene:
 
     def real(self, j: int) -> tuple[Tensor, Tensor]:
         """Contexts and actions of logger j as logged, or drawn from h_avg (appendix, step 2)."""
-        rows = self.draw_rows(j)
-        contexts = self.rows.context[rows]
         if not self.average:
-            return self.x[contexts], self.rows.action[rows]
+            logged = self.draws.logged(j, self.batch_size, self.generator)
+            return self.x[logged.contexts], logged.actions
+        contexts = self.contexts_of_all()
         shares = torch.from_numpy(self.counts / self.counts.sum())
         chosen = torch.multinomial(shares, len(contexts), replacement=True, generator=self.generator)
         logits = torch.stack(self.logger_logits)[chosen, contexts]
@@ -109,9 +99,7 @@ class ExactGauge:
     def look(self) -> Tensor:
         """D_f = d_2 - 1 of each logger on fresh contexts: (J,)."""
         scene = self.scene
-        everyone = torch.cat(scene.rows.by_logger)
-        chosen = torch.randint(len(everyone), (scene.batch_size,), generator=scene.generator)
-        contexts = scene.rows.context[everyone[chosen]]
+        contexts = scene.contexts_of_all()
         logits = scene.logits(contexts)
         moments = torch.stack([log_d2(logits, table[contexts]) for table in scene.logger_logits])
         if scene.average:
@@ -144,10 +132,10 @@ class VariationalGauge:
     numbers, and F would estimate no divergence between h and h_j.
     """
 
-    def __init__(self, scene: Scene, log: TrainingLog, settings: LearnerSettings) -> None:
+    def __init__(self, scene: Scene, features: int, labels: int, settings: LearnerSettings) -> None:
         self.scene, self.tau = scene, settings.tau
         self.discriminators = [
-            Discriminator(log.features, log.labels, settings.discriminator_size, scene.generator)
+            Discriminator(features, labels, settings.discriminator_size, scene.generator)
             for _ in range(scene.gauged)
         ]
         self.optimisers = [
@@ -182,7 +170,7 @@ class VariationalGauge:
 
     def _draw(self, j: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Algorithm 2, steps 2 and 3: contexts and relaxed actions of the policy, then the logger's own."""
-        contexts = self.scene.rows.context[self.scene.draw_rows(j)]
+        contexts = self.scene.contexts(j)
         y = relaxed_sample(self.scene.logits(contexts), self.tau, self.scene.generator)
         x_real, y_real = self.scene.real(j)
         return self.scene.x[contexts], y, x_real, y_real
@@ -198,6 +186,11 @@ class VariationalGauge:
         for j, (t, optimiser) in enumerate(zip(self.discriminators, self.optimisers, strict=True)):
             t.load_state_dict(state.below(f"discriminator/{j}").tensors)
             restore_optimiser(optimiser, state.below(f"optimiser/{j}"))
+
+
+def float_logits(logger_logits: Sequence[Matrix]) -> tuple[Tensor, ...]:
+    """The loggers' logits as the network reads and writes numbers."""
+    return tuple(torch.from_numpy(table.astype(np.float32)) for table in logger_logits)
 
 
 def check_loggers_known(logger_logits: Sequence[object], why: str) -> None:

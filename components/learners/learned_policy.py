@@ -37,6 +37,11 @@ class Standardisation:
         return torch.from_numpy((densify(x) - self.mean) / self.scale)
 
     @classmethod
+    def of(cls, x: Features, standardise: bool) -> "Standardisation":
+        """Fitted to the contexts, or none."""
+        return cls.fit(x) if standardise else cls.none(int(x.shape[1]))
+
+    @classmethod
     def fit(cls, x: Features) -> "Standardisation":
         """Mean 0 and variance 1 over the given contexts."""
         dense = densify(x)

@@ -14,34 +14,27 @@ from multilogger.components.learners.full_information import FullInformationLear
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.settings import LearnerSettings, newer_and_unused
-from multilogger.components.learners.streamed import StreamedLearner
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.training import Learner, OnEpoch, train
-from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.learners.wcrm import WCRMLearner
 
-Build = Callable[[TrainingLog, LearnerSettings, int], Learner]
-BuildStreamed = Callable[[StreamedLog, LearnerSettings, int], Learner]
+Build = Callable[[LearnerLog, LearnerSettings, int], Learner]
 
 
 def _direct(objective: Objective) -> Build:
     return lambda log, settings, seed: DirectLearner(log, objective, False, settings, seed)
 
 
-def _streamed(objective: Objective) -> BuildStreamed:
-    return lambda log, settings, seed: StreamedLearner(log, objective, settings, seed)
-
-
 def _constrained(objective: Objective) -> Build:
     return lambda log, settings, seed: DirectLearner(log, objective, True, settings, seed)
 
 
-def _additive(soft: bool) -> Build:
-    return lambda log, settings, seed: AdditiveLearner(log, soft, settings, seed)
-
-
 def _exact(objective: Objective) -> Build:
     return lambda log, settings, seed: ExactLearner(log, objective, settings, seed)
+
+
+def _additive(soft: bool) -> Build:
+    return lambda log, settings, seed: AdditiveLearner(log, soft, settings, seed)
 
 
 METHODS: dict[str, Build] = {
@@ -61,13 +54,6 @@ METHODS: dict[str, Build] = {
     "full-information": FullInformationLearner,
 }
 
-STREAMED_METHODS: dict[str, BuildStreamed] = {
-    "naive": _streamed(NAIVE),
-    "weighted": _streamed(WEIGHTED),
-    "balanced": _streamed(BALANCED),
-}
-"""Those that can learn from a log that is not in memory."""
-
 
 @dataclass(frozen=True)
 class Learned:
@@ -80,7 +66,7 @@ class Learned:
 
 def learn(
     method: str,
-    log: TrainingLog | StreamedLog,
+    log: LearnerLog,
     settings: LearnerSettings,
     seed: int,
     on_epoch: OnEpoch | None = None,
@@ -94,11 +80,7 @@ def learn(
     """
     if method not in METHODS:
         raise BadInput(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    if isinstance(log, StreamedLog):
-        check_streams(method, log.rows, settings.memory_rows)
-        learner = STREAMED_METHODS[method](log, settings, seed)
-    else:
-        learner = METHODS[method](log, settings, seed)
+    learner = METHODS[method](log, settings, seed)
     run: dict[str, object] = {
         "method": method,
         "seed": seed,
@@ -120,15 +102,6 @@ def learn(
         settings=settings,
     )
     return Learned(policy, progress.best, progress.records)
-
-
-def check_streams(method: str, rows: int, memory_rows: int) -> None:
-    """Refuse a method that needs in memory a log that is not to be held there."""
-    if method not in STREAMED_METHODS:
-        raise BadInput(
-            f"{method} needs the whole log in memory, got {rows} rows with learn.memory_rows={memory_rows}; "
-            f"raise learn.memory_rows, or choose a method that streams: {', '.join(STREAMED_METHODS)}"
-        )
 
 
 def _say_nothing(record: EpochRecord) -> None:

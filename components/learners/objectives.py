@@ -7,7 +7,7 @@ Deviation: Algorithm 1 prints n/(JB) sum_j lambda_j sum_i, which is right only w
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from multilogger.components.estimators import Estimate, balanced_risk, lambda_we
 from multilogger.components.importance import RAW, WeightRule
 from multilogger.components.lambda_star import Stats, lambda_star
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
-from multilogger.components.learners.training_log import LogPart, TensorRows
+from multilogger.components.learners.training_log import TensorRows
 from multilogger.components.logged_batch import LoggedBatch
 from multilogger.components.policies import Vector
 
@@ -80,21 +80,14 @@ def floor_shares(shares: Vector, floor: float) -> Vector:
             return np.full(len(shares), 1.0 / len(shares))
 
 
-def shift_of(part: LogPart, shift: LossShift) -> float:
-    """What the objective subtracts from each delta."""
-    # A generator: literal losses need no mean.
-    means = (float(part.delta[part.logger == j].mean()) for j in range(len(part.counts)))
-    return shift_from(means, part.action.shape[1], shift)
-
-
-def shift_from(mean_deltas: Iterable[float], labels: int, shift: LossShift) -> float:
-    """The same from the mean loss of each logger."""
+def shift_from(mean_losses: Sequence[float], labels: int, shift: LossShift) -> float:
+    """What the objective subtracts from each delta, from the mean loss of each logger."""
     if shift is LossShift.NONE:
         return 0.0
     if shift is LossShift.POEM:
         return float(labels)
     # Choice: a running shift starts here too, because a policy that knows nothing has no risk worth tracking.
-    return min(mean_deltas)
+    return min(mean_losses)
 
 
 def minibatch_risk(

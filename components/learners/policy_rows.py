@@ -1,48 +1,158 @@
-"""The objective of doubly robust learning on training rows gathered by context."""
+"""The objective of doubly robust learning: on rows in memory gathered by context, or on rows from disk."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from multilogger.components.importance import importance_weights
+from multilogger.components.lambda_star import LoggerStats, Stats, update_stats
 from multilogger.components.learners.context_rows import ContextRows
+from multilogger.components.learners.folded_model import FoldedModel
+from multilogger.components.learners.row_batches import RowSource
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.training_log import LogPart
-from multilogger.components.policies import Matrix, Vector
+from multilogger.components.policies import Matrix
 
 
-class PolicyRows:
-    """The training rows as the policy's objective reads them, gathered by context."""
+@dataclass(frozen=True)
+class PolicyBatch:
+    """Groups of up to k rows at one context each, for a step of the policy blind to fold `member`.
 
-    def __init__(self, part: LogPart, weighted: bool) -> None:
+    `context` (g,) and the model's `p` there (g, q); `signs` 2y - 1 (g, k, q); `log_denominator`, `logger` and
+    `residual` delta - q(x, y) are (g, k); `weight` (g, k) is what a row counts for, 0 where there is none.
+    """
+
+    member: int
+    context: Tensor
+    p: Tensor
+    signs: Tensor
+    log_denominator: Tensor
+    logger: Tensor
+    residual: Tensor
+    weight: Tensor
+
+    def risk(self, logits: Tensor, effects: Tensor | None, factors: Tensor, clip: float) -> Tensor:
+        """R_dr; `factors` (J,): n lambda_j, `effects` (g, q): of a free-form correction."""
+        p, h = self.p, torch.sigmoid(logits)
+        slopes = 1.0 - 2.0 * p if effects is None else 1.0 - 2.0 * p + effects
+        modelled = (p + h * slopes).sum(dim=1)
+        log_target = logsigmoid(self.signs * logits.unsqueeze(1)).sum(dim=2)
+        weights = torch.exp((log_target - self.log_denominator).clamp_max(math.log(clip)))
+        corrected = factors[self.logger] * weights * self.residual * self.weight
+        total = (modelled * self.weight.sum(dim=1)).sum() + corrected.sum()
+        return total / self.weight.sum()
+
+
+class PolicyRows(Protocol):
+    """Training rows, in steps of the members one by one."""
+
+    def set_model(self, model: FoldedModel) -> None:
+        """Take the model, which does not change any more."""
+
+    def epoch(self, fold: Tensor, members: int) -> Iterator[PolicyBatch]:
+        """Every member once through the rows of the contexts that it may see, those of another fold."""
+
+    def residual_stats(self, logits: Matrix) -> Stats:
+        """Statistics of the weighted residuals, which are what is left to estimate, one a logger."""
+
+
+class MemoryPolicyRows:
+    """Rows in memory, in groups of one context."""
+
+    def __init__(self, part: LogPart, settings: LearnerSettings, generator: torch.Generator) -> None:
+        self.part, self.settings, self.generator = part, settings, generator
         self.groups = ContextRows.of(part.context)
         action = torch.from_numpy(part.action.astype(np.float32))
-        denominator = part.log_propensity if weighted else part.log_average
+        denominator = part.log_propensity if settings.dr_weighted else part.log_average
         self.signs = self.groups.gather(2.0 * action - 1.0)
         self.log_denominator = self.groups.gather(torch.from_numpy(denominator.astype(np.float32)))
         self.logger = self.groups.gather(torch.from_numpy(part.logger))
-        self.count = len(part.delta)
-        self.residual = torch.zeros(self.count)
+        self.residual = torch.zeros(len(part.delta))
         self.grouped = self.groups.gather(self.residual)
         self.p = torch.zeros(0)
 
-    def set_model(self, p: Matrix, residual: Vector) -> None:
-        """The additive part p (m, q) of the model, and delta - q(x, y) of each row (n,)."""
-        self.p = torch.from_numpy(p.astype(np.float32))
+    def set_model(self, model: FoldedModel) -> None:
+        self.p = torch.from_numpy(model.p.astype(np.float32))
+        residual = self.part.delta - model.logged(self.part.context, self.part.action)
         self.residual = torch.from_numpy(residual.astype(np.float32))
         self.grouped = self.groups.gather(self.residual)
 
-    def risk(
-        self, groups: Tensor, logits: Tensor, effects: Tensor | None, factors: Tensor, clip: float
-    ) -> Tensor:
-        """R_dr of the rows of some groups; `factors` (J,): n lambda_j, `effects` (g, q): of a correction."""
-        p, h = self.p[self.groups.context[groups]], torch.sigmoid(logits)
-        slopes = 1.0 - 2.0 * p if effects is None else 1.0 - 2.0 * p + effects
-        modelled = (p + h * slopes).sum(dim=1)
-        present = self.groups.present[groups]
-        log_target = logsigmoid(self.signs[groups] * logits.unsqueeze(1)).sum(dim=2)
-        weights = torch.exp((log_target - self.log_denominator[groups]).clamp_max(math.log(clip)))
-        corrected = factors[self.logger[groups]] * weights * self.grouped[groups] * present
-        total = (modelled * present.sum(dim=1)).sum() + corrected.sum()
-        return total / present.sum()
+    def epoch(self, fold: Tensor, members: int) -> Iterator[PolicyBatch]:
+        for k in range(members):
+            seen = torch.flatten(torch.nonzero(fold[self.groups.context] != k))
+            order = seen[torch.randperm(len(seen), generator=self.generator)]
+            for groups in torch.split(order, self.settings.context_batch):
+                yield self.batch(k, groups)
+
+    def batch(self, member: int, groups: Tensor) -> PolicyBatch:
+        context = self.groups.context[groups]
+        return PolicyBatch(
+            member=member,
+            context=context,
+            p=self.p[context],
+            signs=self.signs[groups],
+            log_denominator=self.log_denominator[groups],
+            logger=self.logger[groups],
+            residual=self.grouped[groups],
+            weight=self.groups.present[groups],
+        )
+
+    def residual_stats(self, logits: Matrix) -> Stats:
+        batch = self.part.under(logits)
+        weights = importance_weights(batch.log_target, batch.log_propensity, self.settings.clip)
+        none = (LoggerStats(),) * batch.loggers
+        return update_stats(none, self.part.logger, weights, self.residual.double().numpy())
+
+
+class StreamedPolicyRows:
+    """Rows on disk, each a group of its own; one pass serves all members."""
+
+    def __init__(self, log: StreamedLog, rows: RowSource, settings: LearnerSettings) -> None:
+        self.log, self.rows, self.settings = log, rows, settings
+        self.counts = torch.from_numpy(log.train.counts).float()
+        self.model: FoldedModel | None = None
+
+    def set_model(self, model: FoldedModel) -> None:
+        self.model = model
+
+    def epoch(self, fold: Tensor, members: int) -> Iterator[PolicyBatch]:
+        model = self._model()
+        for batch in self.rows.epoch():
+            logger = torch.arange(len(batch.delta)).repeat_interleave(batch.delta.shape[1])
+            logged = model.logged(batch.context.numpy(), batch.action.numpy())
+            residual = batch.delta.flatten() - torch.from_numpy(logged).float()
+            p = torch.from_numpy(model.p[batch.context.numpy()]).float()
+            for k in range(members):
+                seen = fold[batch.context] != k
+                yield PolicyBatch(
+                    member=k,
+                    context=batch.context[seen],
+                    p=p[seen],
+                    signs=(2.0 * batch.action[seen] - 1.0).unsqueeze(1),
+                    log_denominator=batch.log_denominator.flatten()[seen].unsqueeze(1),
+                    logger=logger[seen].unsqueeze(1),
+                    residual=residual[seen].unsqueeze(1),
+                    weight=self.counts[logger[seen]].unsqueeze(1),
+                )
+
+    def residual_stats(self, logits: Matrix) -> Stats:
+        policy, model = PolicyTable.of(logits), self._model()
+        stats = [LoggerStats()] * self.log.loggers
+        for chunk in self.log.chunks(validation=False):
+            batch = chunk.under(policy)
+            weights = importance_weights(batch.log_target, batch.log_propensity, self.settings.clip)
+            residual = chunk.delta - model.logged(chunk.context, chunk.action)
+            stats[chunk.logger] = stats[chunk.logger].update(weights, residual)
+        return stats
+
+    def _model(self) -> FoldedModel:
+        if self.model is None:
+            raise RuntimeError("set_model comes first")
+        return self.model

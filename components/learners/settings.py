@@ -118,8 +118,7 @@ class LearnerSettings:
     # and how many standard errors are added to a validation risk before risks are compared
     pessimism: float = 1.0
     checkpoint_every: int = 10
-    # rows above which naive, weighted and balanced read the log from disk as they learn, and the rows that
-    # their shuffle buffers then hold
+    # rows above which the log is read from disk as a method learns, and the rows then held to shuffle them
     memory_rows: int = 5_000_000
 
     def __post_init__(self) -> None:

@@ -108,13 +108,16 @@ class LoggerStream:
         rng = np.random.default_rng([self._seed, self._epoch, self._logger, self._pass])
         order = rng.permutation(len(self._log.groups[self._logger])).tolist()
         chunks = self._log.train_chunks(self._logger, order, block_limit(self._limit))
-        return ShuffleBuffer((self._records(chunk) for chunk in chunks), self._kind, self._limit, rng)
+        # A source that knew this stream would keep buffers alive long after they are done with.
+        return ShuffleBuffer(_records(chunks, self._kind, self._average), self._kind, self._limit, rng)
 
-    def _records(self, chunk: Chunk) -> Records:
-        rows = np.empty(len(chunk.delta), dtype=self._kind)
+
+def _records(chunks: Iterator[Chunk], kind: np.dtype[np.void], average: bool) -> Iterator[Records]:
+    for chunk in chunks:
+        rows = np.empty(len(chunk.delta), dtype=kind)
         rows["context"], rows["action"], rows["delta"] = chunk.context, chunk.action, chunk.delta
-        rows["log_denominator"] = chunk.log_average if self._average else chunk.log_propensity
-        return rows
+        rows["log_denominator"] = chunk.log_average if average else chunk.log_propensity
+        yield rows
 
 
 def buffer_limit(memory_rows: int, loggers: int, batch_size: int) -> int:

@@ -1,7 +1,7 @@
 """The bandit log of a learner that does not hold it: contexts in memory, rows in Parquet row groups."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from multilogger.components.bandit_log import ROW_GROUP_ROWS, LogRows, open_log, to_rows
 from multilogger.components.errors import BadInput
 from multilogger.components.importance import log_mixture
-from multilogger.components.labelled_data import Features
-from multilogger.components.learners.training_log import check_logits
+from multilogger.components.labelled_data import Features, Labels
+from multilogger.components.learners.training_log import TrainingLog, check_tables
 from multilogger.components.logged_batch import LoggedBatch
 from multilogger.components.policies import Actions, Matrix, Vector, log_normaliser, log_probability_at
 
@@ -84,7 +84,8 @@ class Chunk:
 class StreamedLog:
     """Contexts `x` (m, d), and the row groups of each logger's log on disk.
 
-    `logger_logits`, one (m, q) a logger, give the exact divergences of the records.
+    `train_contexts` (J, m) are the training rows that each logger has at each context. `logger_logits`, one
+    (m, q) a logger, give the exact divergences; `truth` (m, q), the true labels, is for `full-information`.
     """
 
     x: Features
@@ -92,7 +93,9 @@ class StreamedLog:
     train: Side
     validation: Side
     labels: int
+    train_contexts: NDArray[np.int64]
     logger_logits: tuple[Matrix, ...] = ()
+    truth: Labels | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
@@ -117,13 +120,14 @@ class StreamedLog:
     def side(self, validation: bool) -> Side:
         return self.validation if validation else self.train
 
-    def chunks(self) -> Iterator[Chunk]:
-        """All rows of both sides in the order of the files, a row group at a time."""
+    def chunks(self, validation: bool | None = None) -> Iterator[Chunk]:
+        """All rows of one side or of both in the order of the files, a row group at a time."""
+        sides = (False, True) if validation is None else (validation,)
         for j, groups in enumerate(self.groups):
             for group in groups:
                 for rows in group.read():
-                    for validation in (False, True):
-                        yield from self._side_of(rows, j, validation)
+                    for side in sides:
+                        yield from self._side_of(rows, j, side)
 
     def train_chunks(self, logger: int, order: Sequence[int], chunk_rows: int) -> Iterator[Chunk]:
         """The training rows of one logger, its row groups in a given order."""
@@ -147,21 +151,30 @@ class StreamedLog:
         )
 
 
+LearnerLog = TrainingLog | StreamedLog
+"""A log as learners take it; what rows they need of it comes from memory or from disk."""
+
+
 def count_rows(folder: Path) -> int:
     """The rows of a log on disk, from the metadata of its files."""
     return int(open_log(folder).count_rows())
 
 
-def open_streamed_log(folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = ()) -> StreamedLog:
+def open_streamed_log(
+    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Labels | None = None
+) -> StreamedLog:
     """The log in a folder, with the contexts `x` (m, d) that it was made from; one pass counts and checks it.
 
     The counts of both sides must be known before any row: h_avg depends on them.
     """
     groups, labels = _row_groups(folder)
+    contexts = int(x.shape[0])
+    train_contexts = np.zeros((len(groups), contexts), dtype=np.int64)
     tallies = [[_Tally(), _Tally()] for _ in groups]
     for j, own in enumerate(groups):
         for rows in (rows for group in own for rows in group.read()):
-            _check_rows(rows, int(x.shape[0]))
+            _check_rows(rows, contexts)
+            train_contexts[j] += np.bincount(rows.context[~rows.validation], minlength=contexts)
             for validation, tally in zip((False, True), tallies[j], strict=True):
                 tally.add(rows.delta[rows.validation == validation])
     train, validation_side = (
@@ -174,8 +187,8 @@ def open_streamed_log(folder: Path, x: Features, logger_logits: tuple[Matrix, ..
                 f"every logger needs rows in the {part} split, got loggers "
                 f"{np.flatnonzero(side.counts).tolist()} of {len(groups)}; log more, or change the split"
             )
-    check_logits(logger_logits, len(groups), (int(x.shape[0]), labels))
-    return StreamedLog(x, groups, train, validation_side, labels, logger_logits)
+    check_tables(logger_logits, truth, len(groups), (contexts, labels))
+    return StreamedLog(x, groups, train, validation_side, labels, train_contexts, logger_logits, truth)
 
 
 class _Tally:

@@ -1,28 +1,23 @@
-"""The record of an epoch from one pass over a log on disk: the figures of `epoch_record.py`, as sums."""
+"""Measures of policies from one pass over a log on disk: the figures of `memory_measure.py`, as sums."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from multilogger.components.estimators import check_support
 from multilogger.components.importance import importance_weights
 from multilogger.components.lambda_star import LoggerStats
-from multilogger.components.learners.context_look import ContextLook
-from multilogger.components.learners.epoch_record import (
-    FINITE_CLIP,
-    EpochRecord,
-    expm1_or_inf,
-    validation_score,
-)
+from multilogger.components.learners.epoch_record import FINITE_CLIP
+from multilogger.components.learners.measure import Example, Look, Measure, Risk, Spread
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
-from multilogger.components.learners.streamed_sums import LossMoments, WeightSpread
+from multilogger.components.learners.streamed_sums import WeightSpread
+from multilogger.components.loss_moments import LossMoments, estimate_from
 from multilogger.components.policies import Matrix, Vector
-from multilogger.components.torch_policies import KnownLoggers
 
 
 @dataclass(frozen=True)
@@ -41,31 +36,58 @@ class StreamedSums:
     moments: tuple[LossMoments, ...]
 
 
-class Risk(NamedTuple):
-    """A self-normalised risk and its standard error, NaN when a logger has a single row."""
-
-    value: float
-    standard_error: float
-
-
-class StreamedLook(ContextLook):
+class StreamedLook(Look):
     """One policy, with its divergences over contexts and its sums over rows."""
 
     def __init__(self, measure: "StreamedMeasure", logits: Matrix) -> None:
-        super().__init__(logits, measure.loggers, measure.log.train.counts, measure.objective.average)
+        super().__init__(logits, measure.loggers, measure.counts, measure.objective.average)
         self.sums = measure.sums(logits)
+        self._objective, self._settings = measure.objective, measure.settings
+
+    def shares(self) -> Vector:
+        return self._objective.shares_from(self.sums.clipped, self._settings)
+
+    def train_risk(self, shares: Vector) -> float:
+        return float(shares @ np.array([s.mean_u for s in self.sums.clipped]))
+
+    def running_risk(self, shares: Vector) -> float:
+        """Known for a running loss shift only."""
+        raw = self.sums.raw
+        mean_weight = float(shares @ np.array([s.mean_w for s in raw]))
+        check_support(mean_weight, sum(s.count for s in raw))
+        return float(shares @ np.array([s.mean_u for s in raw])) / mean_weight
+
+    def validation_risk(self) -> Risk:
+        return self_normalised_risk(self.sums.moments)
+
+    def train_spreads(self) -> tuple[Spread, ...]:
+        return tuple(spread.figures for spread in self.sums.train)
+
+    def validation_spreads(self) -> tuple[Spread, ...]:
+        return tuple(spread.figures for spread in self.sums.validation)
 
 
-class StreamedMeasure:
+class StreamedMeasure(Measure):
     """Measures policies of one run on both sides of the split, at one pass over the log each."""
 
     def __init__(self, log: StreamedLog, objective: Objective, settings: LearnerSettings) -> None:
-        self.log, self.objective, self.settings = log, objective, settings
-        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
+        super().__init__(log, log.train.counts, objective, settings)
+        self.log = log
 
     def look(self, logits: Matrix) -> StreamedLook:
-        """A policy given by its logits on all contexts (m, q)."""
         return StreamedLook(self, logits)
+
+    def mean_losses(self) -> tuple[float, ...]:
+        return tuple((self.log.train.delta_sums / self.log.train.counts).tolist())
+
+    def contexts_of(self, logger: int) -> Tensor:
+        return torch.from_numpy(np.flatnonzero(self.log.train_contexts[logger]))
+
+    def logged_actions(self, logger: int, batch_rows: int, generator: torch.Generator) -> Iterator[Example]:
+        """Row groups are drawn, the rows within one stay as they lie."""
+        order = torch.randperm(len(self.log.groups[logger]), generator=generator).tolist()
+        for chunk in self.log.train_chunks(logger, order, batch_rows):
+            yield torch.from_numpy(chunk.context), torch.from_numpy(chunk.action).float()
 
     def sums(self, logits: Matrix) -> StreamedSums:
         """One pass over both sides."""
@@ -93,56 +115,9 @@ class StreamedMeasure:
                     raw[j] = raw[j].update(importance_weights(batch.log_target, denominator), batch.delta)
         return StreamedSums(tuple(clipped), tuple(raw), tuple(train), tuple(validation), tuple(moments))
 
-    def train_risk(self, sums: StreamedSums, shares: Vector) -> float:
-        """The method's own estimate on the training split: sum_j lambda_j sum_i w delta."""
-        return float(shares @ np.array([s.mean_u for s in sums.clipped]))
-
-    def running_risk(self, sums: StreamedSums, shares: Vector) -> float:
-        """The same without a cut, divided by sum_j lambda_j sum_i w."""
-        mean_weight = float(shares @ np.array([s.mean_w for s in sums.raw]))
-        check_support(mean_weight, int(self.log.train.counts.sum()))
-        return float(shares @ np.array([s.mean_u for s in sums.raw])) / mean_weight
-
-    def record(self, epoch: int, look: StreamedLook, shares: Vector) -> EpochRecord:
-        """Everything about one epoch."""
-        sums = look.sums
-        constraint = expm1_or_inf(look.log_constraint(shares))
-        risk = self_normalised_risk(sums.moments)
-        return EpochRecord(
-            epoch=epoch,
-            train_risk=self.train_risk(sums, shares),
-            validation_risk=risk.value,
-            validation_score=validation_score(risk.value, risk.standard_error, self.settings.pessimism),
-            eligible=self.eligible(sums.validation),
-            share=tuple(shares.tolist()),
-            mean_weight=tuple(s.mean for s in sums.train),
-            effective_share=tuple(s.effective_share for s in sums.train),
-            largest_weight=tuple(s.largest for s in sums.train),
-            log_d2=tuple(look.log_d2.tolist()),
-            variational=(math.nan,) * self.log.loggers,
-            constraint=constraint,
-            slack=self.settings.kappa - constraint,
-        )
-
-    def eligible(self, spreads: Sequence[WeightSpread]) -> bool:
-        """Whether the better-supported logger, that of the largest effective share, has S near 1."""
-        best = max(spreads, key=lambda spread: spread.effective_share)
-        return bool(self.settings.least_mean_weight <= best.mean <= self.settings.most_mean_weight)
-
 
 def self_normalised_risk(moments: Sequence[LossMoments]) -> Risk:
-    """sum_i w delta / sum_i w over all loggers, with the standard error of the delta method.
-
-    Deviations from the mean are taken within each logger, as `estimators.py` does for rows in memory.
-    """
-    scale = max(moment.scale for moment in moments)
-    scaled = [moment.rescaled(scale) for moment in moments]
-    counts = np.array([moment.count for moment in scaled], dtype=np.float64)
-    rows = counts.sum()
-    mean_w, mean_v = np.array([moment.mean for moment in scaled]).T @ counts / rows
-    check_support(float(mean_w), int(rows))
-    value = scaled[0].centre + float(mean_v / mean_w)
-    if (counts < 2).any():
-        return Risk(value, math.nan)
-    variances = np.array([moment.variance_about(value) for moment in scaled])
-    return Risk(value, math.sqrt(float(counts @ variances)) / float(rows * mean_w))
+    """sum_i w delta / sum_i w over all loggers, with the standard error of the delta method."""
+    rows = sum(moment.count for moment in moments)
+    estimate = estimate_from(moments, np.full(len(moments), 1.0 / rows), self_normalised=True)
+    return Risk(estimate.value, estimate.standard_error)

@@ -76,7 +76,18 @@ class TrainingLog:
         return densify(self.x)
 
     def part(self, validation: bool) -> "LogPart":
-        """The rows of one side of the split."""
+        """The rows of one side of the split, the same ones for all who ask."""
+        return self._validation_part if validation else self._training_part
+
+    @cached_property
+    def _training_part(self) -> "LogPart":
+        return self._part(validation=False)
+
+    @cached_property
+    def _validation_part(self) -> "LogPart":
+        return self._part(validation=True)
+
+    def _part(self, validation: bool) -> "LogPart":
         rows = np.flatnonzero(self.validation == validation)
         counts = np.bincount(self.logger[rows], minlength=self.loggers).astype(np.float64)
         return LogPart(
@@ -196,18 +207,19 @@ def _check_contexts(log: TrainingLog) -> None:
             f"context numbers must lie in 0..{log.contexts - 1}, got {log.context.min()} to "
             f"{log.context.max()}; give the contexts that the log was made from"
         )
-    shape = (log.contexts, log.labels)
-    check_logits(log.logger_logits, log.loggers, shape)
-    if log.truth is not None:
-        _check_table(log.truth, shape)
+    check_tables(log.logger_logits, log.truth, log.loggers, (log.contexts, log.labels))
 
 
-def check_logits(logger_logits: tuple[Matrix, ...], loggers: int, shape: tuple[int, int]) -> None:
-    """Refuse logits of other loggers than the log's, or on other contexts; none at all may do."""
+def check_tables(
+    logger_logits: tuple[Matrix, ...], truth: Labels | None, loggers: int, shape: tuple[int, int]
+) -> None:
+    """Refuse logits of other loggers than the log's, and tables of other contexts; none at all may do."""
     if logger_logits and len(logger_logits) != loggers:
         raise BadInput(f"logits of {loggers} loggers are needed, got {len(logger_logits)}")
     for table in logger_logits:
         _check_table(table, shape)
+    if truth is not None:
+        _check_table(truth, shape)
 
 
 def _check_table(table: NDArray[np.generic], shape: tuple[int, int]) -> None:

@@ -8,61 +8,67 @@ policy, or where there is a warm start the copy of the best logger.
 """
 
 import itertools
-import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from multilogger.components.learners.epoch_record import EpochRecord, Measure
+from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
-from multilogger.components.learners.objectives import WEIGHTED, shift_of
+from multilogger.components.learners.measure import Look
+from multilogger.components.learners.objectives import WEIGHTED
 from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.sources import open_measure
 from multilogger.components.learners.state import State, module_state
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.warm_start import clone_best_logger
+from multilogger.components.learners.wcrm_objective import (
+    GridPoint,
+    MemoryObjective,
+    StreamedObjective,
+    WCRMObjective,
+)
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import Vector
-from multilogger.components.torch_policies import log_probability
+from multilogger.components.policies import Matrix, Vector
 
 LINEAR = NetworkSize(hidden=(), batch_norm=False)
 
 
-@dataclass(frozen=True)
-class GridPoint:
-    """The hyper-parameters of one fit."""
-
-    clip: float
-    variance: float
-    l2: float
-
-
 class WCRMLearner:
-    """Fits every point of the grid in turn, each from W_0."""
+    """Fits every point of the grid in turn, each from W_0.
 
-    def __init__(self, log: TrainingLog, settings: LearnerSettings, seed: int) -> None:
-        self.settings = settings
-        self.standardisation = (
-            Standardisation.fit(log.x) if settings.standardise else Standardisation.none(log.features)
-        )
+    A log on disk is read once for each value and gradient, some hundred times a point.
+    """
+
+    def __init__(self, log: LearnerLog, settings: LearnerSettings, seed: int) -> None:
+        self.settings, self.labels = settings, log.labels
+        self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        self.wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
-        self.generator = torch.Generator().manual_seed(seed)
-        self.network = PolicyNetwork(log.features, log.labels, LINEAR, self.generator)
-        self.measure = Measure(log, WEIGHTED, settings)
-        part = self.measure.train
-        self.context = torch.from_numpy(part.context)
-        self.action = torch.from_numpy(part.action).double()
-        self.log_propensity = torch.from_numpy(part.log_propensity)
-        self.losses = torch.from_numpy(part.delta - shift_of(part, settings.loss_shift))
-        self.shares = part.counts / part.counts.sum()
+        generator = torch.Generator().manual_seed(seed)
+        self.network = PolicyNetwork(log.features, log.labels, LINEAR, generator)
+        self.measure = open_measure(log, WEIGHTED, settings)
+        self.start = self._start(generator)
+        self.objective = self._objective(log)
+        self.shares = self.measure.counts / self.measure.counts.sum()
         grid = itertools.product(settings.wcrm_clips, settings.wcrm_variances, settings.wcrm_l2s)
         self.grid = [GridPoint(*point) for point in grid]
-        self.start = self._start()
         self.fitted = 0
+
+    def _start(self, generator: torch.Generator) -> Matrix:
+        """W_0: (d + 1, q)."""
+        if not self.settings.warm_start:
+            return np.zeros((self.x.shape[1] + 1, self.labels))
+        clone_best_logger(self.network, self.x, self.measure, self.settings, generator)
+        layer = self.network.layers[0].state_dict()
+        return torch.cat([layer["weight"].T, layer["bias"][None]]).double().numpy()
+
+    def _objective(self, log: LearnerLog) -> WCRMObjective:
+        wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
+        shift = self.measure.loss_shift()
+        if isinstance(log, StreamedLog):
+            return StreamedObjective(wide, log, shift, self.start)
+        return MemoryObjective(wide, log.part(validation=False), shift, self.start)
 
     @property
     def size(self) -> NetworkSize:
@@ -84,34 +90,23 @@ class WCRMLearner:
         where a moving objective would spoil the line search.
         """
         point = self.grid[self.fitted]
-        weights = self.start
+        weights: Vector = self.start.ravel()
         for _ in range(self.settings.wcrm_rounds):
             self._take(weights)
-            batch = self.measure.train.under(network_logits(self.network, self.x))
-            self.shares = WEIGHTED.shares(batch, self.settings)
+            self.shares = self.look().shares()
             weights = self._minimise(weights, point)
         self._take(weights)
         self.fitted += 1
 
-    def _start(self) -> Vector:
-        """W_0, flat."""
-        if not self.settings.warm_start:
-            return np.zeros(self.wide.shape[1] * self.action.shape[1])
-        clone_best_logger(self.network, self.x, self.measure, self.settings, self.generator)
-        layer = self.network.layers[0].state_dict()
-        return torch.cat([layer["weight"].T, layer["bias"][None]]).double().numpy().ravel()
-
     def _minimise(self, start: Vector, point: GridPoint) -> Vector:
         from scipy.optimize import minimize
 
-        part = self.measure.train
-        coefficients = torch.from_numpy((len(part.delta) * self.shares / part.counts)[part.logger])
+        counts = self.measure.counts
+        factors = counts.sum() * self.shares / counts
 
         def value_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            weights = torch.from_numpy(flat.copy()).view(self.wide.shape[1], -1).requires_grad_()
-            value = self.objective(weights, coefficients, point)
-            (gradient,) = torch.autograd.grad(value, weights)
-            return float(value.detach()), gradient.numpy().ravel()
+            found = self.objective(flat.reshape(-1, self.labels), factors, point)
+            return found.value, found.gradient.ravel()
 
         result = minimize(
             value_and_gradient,
@@ -122,29 +117,17 @@ class WCRMLearner:
         )
         return np.asarray(result.x, dtype=np.float64)
 
-    def objective(self, weights: Tensor, coefficients: Tensor, point: GridPoint) -> Tensor:
-        """The WCRM objective at weights (d + 1, q), with coefficients n lambda*_j of each row (n,)."""
-        logits = (self.wide @ weights)[self.context]
-        log_ratio = log_probability(logits, self.action) - self.log_propensity
-        u = torch.exp(log_ratio.clamp_max(math.log(point.clip))) * self.losses
-        terms = coefficients * u
-        # Deviation: the printed variance is of lambda*_j n_j u_i, whose mean is not the risk when the n_j
-        # differ; n lambda*_j u_i has the risk as its mean. For two equal loggers it is twice the printed one.
-        moved = weights - torch.from_numpy(self.start).view_as(weights)
-        value = terms.mean() + point.l2 * moved[:-1].square().sum()
-        if point.variance > 0:
-            value = value + point.variance * torch.sqrt(terms.var() / len(terms))
-        return value
-
     def _take(self, weights: Vector) -> None:
         """Put weights of (d + 1, q) numbers into the linear network."""
-        table = torch.from_numpy(weights.reshape(self.wide.shape[1], -1))
+        table = torch.from_numpy(weights.reshape(-1, self.labels))
         layer = self.network.layers[0]
         layer.load_state_dict({"weight": table[:-1].T.float(), "bias": table[-1].float()})
 
     def record(self, epoch: int) -> EpochRecord:
-        look = self.measure.look(network_logits(self.network, self.x))
-        return self.measure.record(epoch, look, self.shares)
+        return self.measure.record(epoch, self.look(), self.shares)
+
+    def look(self) -> Look:
+        return self.measure.look(network_logits(self.network, self.x))
 
     def state(self) -> State:
         return module_state(self.network).under("network") | State(numbers={"fitted": self.fitted})

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilogger.components.errors import BadInput
 from multilogger.components.policies import expected_hamming
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.stage_run import read_json
 from multilogger.tasks.learn import LearnSettings, learn_policy, load_learned
 from multilogger.tasks.log_files import count_log
 from multilogger.tasks.replay import ReplaySettings, replay
@@ -52,13 +52,11 @@ def test_log_above_the_limit_is_streamed(
     assert exp[1] < load_scores(inputs["loggers"])["logger-1"]["exp"]
 
 
-def test_method_that_cannot_stream_says_so(tmp_path: Path, inputs: Inputs) -> None:
-    message = (
-        "^additive needs the whole log in memory, got 6285 rows with learn.memory_rows=1000; raise "
-        "learn.memory_rows, or choose a method that streams: naive, weighted, balanced$"
-    )
-    with pytest.raises(BadInput, match=message):
-        make(tmp_path, learn_policy, settings_of("additive", 1000), "refused", **inputs)
+def test_additivity_is_tested_on_as_many_rows_as_may_be_held(tmp_path: Path, inputs: Inputs) -> None:
+    learned = make(tmp_path, learn_policy, settings_of("additive", 1000), "additive", **inputs)
+    tested = read_json(learned.folder / "additivity.json")
+    assert 200 < tested["rows"] <= 250  # a quarter of 1000
+    assert 0.0 <= tested["p_value"] <= 1.0
 
 
 def test_a_warm_start_counts_in_the_key_only_where_there_is_one(inputs: Inputs) -> None:

@@ -73,7 +73,7 @@ def log_folder(log: TrainingLog, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="session")
 def streamed(log: TrainingLog, log_folder: Path) -> StreamedLog:
-    return open_streamed_log(log_folder, log.x, log.logger_logits)
+    return open_streamed_log(log_folder, log.x, log.logger_logits, log.truth)
 
 
 @pytest.fixture(scope="session")

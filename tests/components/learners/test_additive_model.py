@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.learners.additive import squared_error
+from multilogger.components.learners.additive_figures import MemoryFigures, StreamedFigures
 from multilogger.components.learners.additive_model import (
     AdditiveModel,
     additive_loss,
     expected_additive_loss,
-    whitened_residuals,
 )
+from multilogger.components.learners.additive_rows import ContextMoments, GroupedRows, whitened_residuals
 from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.policies import all_actions, hamming, log_probability_table, marginals
 
@@ -24,7 +25,7 @@ SETTINGS = LearnerSettings(
 def fit(log: TrainingLog, settings: LearnerSettings = SETTINGS, epochs: int = 15) -> AdditiveModel:
     x = Standardisation.fit(log.x)(log.x)
     generator = torch.Generator().manual_seed(0)
-    model = AdditiveModel(x, log.part(validation=False), log.labels, settings, generator)
+    model = AdditiveModel(x, GroupedRows(log.part(validation=False)), log.labels, settings, generator)
     for _ in range(epochs):
         model.run_epoch()
     return model
@@ -55,8 +56,9 @@ def test_whitening_solves_with_the_covariance_of_a_context() -> None:
 
 def test_out_of_fold_error_nears_that_of_the_truth(log: TrainingLog) -> None:
     model = fit(log)
-    ignorant = squared_error(np.full((log.contexts, log.labels), 0.5), log.part(validation=True))
-    assert squared_error(model.out_of_fold(), log.part(validation=True)) < 0.75 * ignorant
+    figures = MemoryFigures(log.part(validation=False), log.part(validation=True))
+    ignorant = figures.squared_error(np.full((log.contexts, log.labels), 0.5))
+    assert figures.squared_error(model.out_of_fold()) < 0.75 * ignorant
     assert log.truth is not None
     assert ((model.out_of_fold() > 0.5) == log.truth).mean() > 0.75
 
@@ -87,3 +89,31 @@ def test_dropout_keeps_the_mean_of_inputs(log: TrainingLog, share: float) -> Non
     thinned = model._thinned(x)
     assert float(thinned.mean()) == pytest.approx(1.0, abs=0.03)
     assert sorted(set(thinned.flatten().tolist())) == ([1.0] if share == 0 else [0.0, 2.0])
+
+
+def test_moments_of_a_log_on_disk_pull_as_its_rows_do(log: TrainingLog, streamed: StreamedLog) -> None:
+    """The same gradient in p and the same noise, where no context has more rows than a group holds."""
+    rows, moments = GroupedRows(log.part(validation=False)), ContextMoments(streamed)
+    assert torch.equal(moments.context, rows.context)
+    rng = np.random.default_rng(4)
+    groups = torch.from_numpy(rng.permutation(len(rows.context))[:40])
+    table, noise = torch.from_numpy(rng.random((log.contexts, 3))).float(), torch.tensor([0.02, 0.7])
+    gradients = []
+    for source in (rows, moments):
+        p = table[source.context[groups]].requires_grad_()
+        gradients.append(torch.autograd.grad(source.loss(groups, p, noise), p)[0])
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(moments.excess(table), rows.excess(table), rtol=1e-4, atol=1e-5)
+
+
+def test_figures_of_a_log_on_disk_are_those_of_its_rows(log: TrainingLog, streamed: StreamedLog) -> None:
+    rng = np.random.default_rng(4)
+    p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
+    memory = MemoryFigures(log.part(validation=False), log.part(validation=True))
+    disk = StreamedFigures(streamed, ContextMoments(streamed))
+    assert disk.squared_error(p) == pytest.approx(memory.squared_error(p), rel=1e-10)
+    assert disk.model(p, logits, 3.0) == pytest.approx(memory.model(p, logits, 3.0), rel=1e-10)
+    for found, expected in zip(
+        disk.risks([logits, 5 * logits]), memory.risks([logits, 5 * logits]), strict=True
+    ):
+        assert found == pytest.approx(expected, rel=1e-10)

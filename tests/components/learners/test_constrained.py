@@ -27,7 +27,7 @@ def far_learner(log: TrainingLog, objective: Objective, settings: LearnerSetting
 
 def divergence(learner: DirectLearner, log: TrainingLog) -> float:
     """What the constraint holds down, enumerated for h_avg."""
-    counts = learner.measure.train.counts
+    counts = learner.measure.counts
     if learner.objective.average:
         return enumerated_average_divergence(learner.logits(), log.logger_logits, counts).d_f
     values = [exact_divergence(learner.logits(), table).d_f for table in log.logger_logits]
@@ -96,7 +96,7 @@ def test_coefficients_follow_lambda(log: TrainingLog, quick: LearnerSettings) ->
     learner = DirectLearner(log, WEIGHTED, True, quick, seed=0)
     assert learner.constraint is not None
     learner.constraint.start_epoch(np.array([0.2, 0.8]))
-    counts = learner.measure.train.counts
+    counts = learner.measure.counts
     terms = np.array([0.2, 0.8]) ** 2 / counts
     np.testing.assert_allclose(learner.constraint.coefficients.numpy(), terms / terms.sum(), rtol=1e-6)
 

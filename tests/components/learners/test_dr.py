@@ -11,12 +11,19 @@ import torch
 
 from multilogger.components.doubly_robust import balanced_doubly_robust
 from multilogger.components.labelled_data import Features, Labels
-from multilogger.components.learners.additive import additive_predictions
+from multilogger.components.learners.additive_figures import additive_predictions
 from multilogger.components.learners.additive_model import AdditiveModel
-from multilogger.components.learners.free_form_model import CorrectionNetwork
+from multilogger.components.learners.additive_rows import GroupedRows
+from multilogger.components.learners.folded_model import FoldedModel
+from multilogger.components.learners.free_form_model import CorrectionNetwork, FreeFormModel
+from multilogger.components.learners.free_form_rows import MemoryFreeFormRows, StreamedFreeFormRows
+from multilogger.components.learners.influence import MemoryInfluence, StreamedInfluence
 from multilogger.components.learners.methods import learn
-from multilogger.components.learners.policy_rows import PolicyRows
+from multilogger.components.learners.objectives import BALANCED, WEIGHTED
+from multilogger.components.learners.policy_rows import MemoryPolicyRows, PolicyBatch, StreamedPolicyRows
+from multilogger.components.learners.row_batches import StreamedRows
 from multilogger.components.learners.settings import LearnerSettings, Regression
+from multilogger.components.learners.streamed_log import StreamedLog, open_streamed_log
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.losses import CROWDING
 from multilogger.components.pairwise import load_pairwise_split
@@ -70,7 +77,9 @@ def test_additive_estimate_is_biased_where_the_loss_is_pairwise_and_the_correcte
     risk = CROWDING.expected(policy, pairwise.truth).mean()
     generator = torch.Generator().manual_seed(0)
     part, held_out = pairwise.part(validation=False), pairwise.part(validation=True)
-    model = AdditiveModel(torch.from_numpy(pairwise.x), part, pairwise.labels, SETTINGS, generator)
+    model = AdditiveModel(
+        torch.from_numpy(pairwise.x), GroupedRows(part), pairwise.labels, SETTINGS, generator
+    )
     for _ in range(SETTINGS.epochs):
         model.run_epoch()
     predictions = additive_predictions(held_out, model.out_of_fold(), policy)
@@ -114,16 +123,22 @@ def test_where_the_loss_is_additive_it_is_near_the_additive_policy(
     assert risks["dr"] < risks["additive"] + 0.05
 
 
+def whole_log(log: TrainingLog, model: FoldedModel, weighted: bool) -> PolicyBatch:
+    """All training rows as one batch."""
+    settings = replace(SETTINGS, dr_weighted=weighted)
+    rows = MemoryPolicyRows(log.part(validation=False), settings, torch.Generator())
+    rows.set_model(model)
+    return rows.batch(0, torch.arange(len(rows.groups.context)))
+
+
 def test_objective_is_the_estimator(log: TrainingLog) -> None:
     """On all training rows at once the mini-batch objective is R_dr of the same weights and clip."""
     part, rng = log.part(validation=False), np.random.default_rng(0)
     p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
     model = additive_predictions(part, p, logits)
-    rows = PolicyRows(part, weighted=False)
-    rows.set_model(p, part.delta - model.q_logged)
-    groups = torch.arange(len(rows.groups.context))
-    tensor = torch.from_numpy(logits).float()[rows.groups.context]
-    ours = rows.risk(groups, tensor, None, torch.ones(2), clip=1e9)
+    batch = whole_log(log, FoldedModel(p, None, 0), weighted=False)
+    tensor = torch.from_numpy(logits).float()[batch.context]
+    ours = batch.risk(tensor, None, torch.ones(2), clip=1e9)
     expected = balanced_doubly_robust(part.under(logits), model).value
     assert float(ours) == pytest.approx(expected, rel=1e-4)
 
@@ -131,17 +146,114 @@ def test_objective_is_the_estimator(log: TrainingLog) -> None:
 def test_weighted_objective_is_the_estimator(log: TrainingLog) -> None:
     part, rng = log.part(validation=False), np.random.default_rng(0)
     logits = rng.normal(size=(log.contexts, 3))
-    rows = PolicyRows(part, weighted=True)
-    rows.set_model(np.zeros((log.contexts, 3)), part.delta)
+    batch = whole_log(log, FoldedModel(np.zeros((log.contexts, 3)), None, 0), weighted=True)
     shares = np.array([0.3, 0.7])
-    factors = torch.from_numpy((rows.count * shares / part.counts).astype(np.float32))
-    tensor = torch.from_numpy(logits).float()[rows.groups.context]
-    ours = rows.risk(torch.arange(len(rows.groups.context)), tensor, None, factors, clip=1e9)
+    factors = torch.from_numpy((part.counts.sum() * shares / part.counts).astype(np.float32))
+    ours = batch.risk(torch.from_numpy(logits).float()[batch.context], None, factors, clip=1e9)
     weights = np.exp(log_probability(logits[part.context], part.action) - part.log_propensity)
-    means = [np.mean((weights * part.delta)[part.logger == j]) for j in range(2)]
+    residual = part.delta - part.action.sum(axis=1)
+    means = [np.mean((weights * residual)[part.logger == j]) for j in range(2)]
     # The model p = 0 says that an action costs its number of labels; here that is the model's whole part.
     model = marginals(logits).sum(axis=1)[part.context].mean()
     assert float(ours) == pytest.approx(model + shares @ means, rel=1e-4)
+
+
+@pytest.fixture(scope="module")
+def fitted(log: TrainingLog) -> FoldedModel:
+    """An additive model with a free-form correction, both a few epochs old."""
+    settings, generator = replace(SETTINGS, correction_hidden=8), torch.Generator().manual_seed(0)
+    part = log.part(validation=False)
+    x = torch.from_numpy(log.dense_contexts())
+    additive = AdditiveModel(x, GroupedRows(part), log.labels, settings, generator)
+    free = FreeFormModel(additive, MemoryFreeFormRows(part, settings, generator), log.labels, settings)
+    for model in (additive, free):
+        for _ in range(3):
+            model.run_epoch()
+    return FoldedModel(additive.out_of_fold(), free, 0)
+
+
+def test_influence_from_a_log_on_disk_is_that_of_its_rows(
+    log: TrainingLog, streamed: StreamedLog, fitted: FoldedModel
+) -> None:
+    memory = MemoryInfluence(log.part(validation=False), log.part(validation=True), 3.0)
+    disk, start = StreamedInfluence(streamed, 3.0), 2.0 * log.logger_logits[1]
+    policies = [log.logger_logits[1], np.random.default_rng(0).normal(size=start.shape)]
+    for influence in (memory, disk):
+        influence.start_from(fitted, start)
+    # The correction is computed in float32, in blocks of other sizes.
+    for found, expected in zip(disk.compare(fitted, policies), memory.compare(fitted, policies), strict=True):
+        assert found == pytest.approx(expected, rel=1e-6)
+    assert disk.risks(fitted, policies[0]) == pytest.approx(memory.risks(fitted, policies[0]), rel=1e-6)
+    plain = replace(fitted, free=None)
+    for influence in (memory, disk):
+        influence.start_from(plain, start)
+    for found, expected in zip(disk.compare(plain, policies), memory.compare(plain, policies), strict=True):
+        assert found == pytest.approx(expected, rel=1e-10)
+    assert disk.risks(plain, policies[0]) == pytest.approx(memory.risks(plain, policies[0]), rel=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_objective_on_all_rows_from_disk_is_that_in_memory(
+    make_log: Callable[..., TrainingLog], write_log: Callable[..., Path], tmp_path: Path, weighted: bool
+) -> None:
+    log = make_log(passes=(3, 3))  # as many rows of each logger, so that one batch holds all of them once
+    streamed = open_streamed_log(write_log(log, tmp_path), log.x)
+    settings = replace(SETTINGS, batch_size=10**6, dr_weighted=weighted)
+    rng = np.random.default_rng(0)
+    model, logits = FoldedModel(rng.random((log.contexts, 3)), None, 0), rng.normal(size=(log.contexts, 3))
+    source = StreamedRows(streamed, WEIGHTED if weighted else BALANCED, settings, 0)
+    rows = StreamedPolicyRows(streamed, source, settings)
+    rows.set_model(model)
+    no_fold = torch.full((log.contexts,), 1)
+    (batch,) = rows.epoch(no_fold, members=1)
+    factors, values = torch.tensor([0.7, 1.3]), []
+    for each in (batch, whole_log(log, model, weighted)):
+        tensor = torch.from_numpy(logits).float()[each.context]
+        values.append(each.risk(tensor, None, factors, clip=4.0).item())
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+    memory = MemoryPolicyRows(log.part(validation=False), settings, torch.Generator())
+    memory.set_model(model)
+    for found, expected in zip(rows.residual_stats(logits), memory.residual_stats(logits), strict=True):
+        assert found.count == expected.count
+        assert found.sum_u == pytest.approx(expected.sum_u, rel=1e-5)
+        assert found.squares == pytest.approx(expected.squares, rel=1e-5)
+
+
+def test_members_learn_from_rows_of_other_folds(streamed: StreamedLog, fitted: FoldedModel) -> None:
+    source = StreamedRows(streamed, BALANCED, replace(SETTINGS, memory_rows=300, batch_size=40), 0)
+    rows = StreamedPolicyRows(streamed, source, SETTINGS)
+    rows.set_model(fitted)
+    fold = torch.arange(streamed.contexts) % 2
+    seen = [0, 0]
+    for batch in rows.epoch(fold, members=2):
+        assert (fold[batch.context] != batch.member).all()
+        seen[batch.member] += len(batch.context)
+    assert sum(seen) == streamed.loggers * streamed.train.counts.max()
+
+
+def test_precisions_from_a_log_on_disk_are_those_of_its_rows(
+    log: TrainingLog, streamed: StreamedLog, fitted: FoldedModel
+) -> None:
+    """A row counts for the precision of its logger, and on disk for its share of the log as well."""
+    free, settings = fitted.free, replace(SETTINGS, memory_rows=300)
+    assert free is not None
+
+    def additive(k: int, context: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+        return action.sum(dim=1) + ((1.0 - 2.0 * action) * free.additive.member(k)[context]).sum(dim=1)
+
+    memory = MemoryFreeFormRows(log.part(validation=False), settings, torch.Generator().manual_seed(0))
+    disk = StreamedFreeFormRows(streamed, StreamedRows(streamed, BALANCED, settings, 0))
+    weights = []
+    for rows in (memory, disk):
+        found: dict[int, set[float]] = {0: set(), 1: set()}
+        for batch in rows.epoch(free.fold, 2, additive, free._correction):
+            assert (free.fold[batch.context] != batch.member).all()
+            found[batch.member] |= set(batch.weight.tolist())
+        weights.append([sorted(found[k]) for k in range(2)])
+    shares = streamed.train.counts / streamed.train.counts.mean()
+    for in_memory, on_disk in zip(*weights, strict=True):
+        candidates = [sorted(np.array(order) * shares) for order in (in_memory, in_memory[::-1])]
+        assert any(on_disk == pytest.approx(candidate, rel=1e-4) for candidate in candidates)
 
 
 def test_effects_are_differences_of_the_network() -> None:

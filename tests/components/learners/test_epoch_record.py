@@ -6,7 +6,8 @@ import pytest
 from multilogger.components.divergences import exact_divergence
 from multilogger.components.estimators import balanced_risk
 from multilogger.components.importance import SELF_NORMALISED
-from multilogger.components.learners.epoch_record import EpochRecord, Measure, better
+from multilogger.components.learners.epoch_record import EpochRecord, better
+from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import NAIVE
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training_log import TrainingLog
@@ -15,7 +16,7 @@ SHARES = np.array([4 / 7, 3 / 7])
 
 
 def record_of(log: TrainingLog, logits: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> EpochRecord:
-    measure = Measure(log, NAIVE, LearnerSettings(kappa=2.0))
+    measure = MemoryMeasure(log, NAIVE, LearnerSettings(kappa=2.0))
     return measure.record(1, measure.look(logits), SHARES)
 
 

@@ -1,6 +1,7 @@
 """The -exact methods: a constraint that holds, and a multiplier that means something."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,12 @@ import torch
 
 from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.context_batches import ContextBatch
 from multilogger.components.learners.direct import DirectLearner
 from multilogger.components.learners.exact import ExactLearner
+from multilogger.components.learners.exact_batches import ExactBatch, MemoryContexts
 from multilogger.components.learners.methods import learn
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective, minibatch_risk
+from multilogger.components.learners.row_batches import MemoryRows
 from multilogger.components.learners.settings import LearnerSettings, Weights
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.torch_policies import log_probability
@@ -22,23 +24,26 @@ OBJECTIVES = pytest.mark.parametrize("objective", [NAIVE, WEIGHTED, BALANCED], i
 ESTIMATORS = pytest.mark.parametrize("estimator", ["naive", "weighted", "balanced"])
 
 
-def whole_log(learner: ExactLearner) -> ContextBatch:
+def batches(learner: ExactLearner, steps: int) -> Iterator[ExactBatch]:
+    assert isinstance(learner.rows, MemoryContexts)
+    return learner.rows.batches(steps)
+
+
+def whole_log(learner: ExactLearner) -> ExactBatch:
     """All contexts and rows as one batch."""
-    return next(learner.rows.batches(1, torch.Generator().manual_seed(0)))
+    return next(batches(learner, 1))
 
 
 def in_float64(log: TrainingLog, objective: Objective, settings: LearnerSettings) -> ExactLearner:
     learner = ExactLearner(log, objective, settings, seed=0)
     learner.network.double()
-    learner.x, learner.losses = learner.x.double(), learner.losses.double()
-    learner.log_denominator = learner.log_denominator.double()
+    learner.x = learner.x.double()
     learner.loggers = learner.loggers.to(torch.float64)
     return learner
 
 
-def row_lambda(learner: ExactLearner) -> torch.Tensor:
-    shares = torch.from_numpy(learner.shares / learner.measure.train.counts)
-    return shares.to(learner.x.dtype)[learner.rows.logger]
+def parts(learner: ExactLearner, batch: ExactBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    return learner.risk_and_excess(batch, learner.lambdas(), learner.log_shares(), learner.shift)
 
 
 @ESTIMATORS
@@ -77,29 +82,29 @@ def test_slack_lagrangian_is_the_risk_of_the_direct_twin(
     settings = replace(quick, kappa=1e9, weights=weights, batch_norm=False, warm_up_epochs=0)
     exact = ExactLearner(log, objective, settings, seed=0)
     direct = DirectLearner(log, objective, False, settings, seed=0)
-    value = exact.multiplier.descended(
-        *exact.risk_and_excess(whole_log(exact), row_lambda(exact), exact.log_shares())
-    )
-    logits = direct.network(direct.x[direct.rows.context])
-    log_target = log_probability(logits, direct.rows.action)
+    value = exact.multiplier.descended(*parts(exact, whole_log(exact)))
+    assert isinstance(direct.rows, MemoryRows)
+    rows, log_denominator = direct.rows.rows, direct.rows.log_denominator
+    all_losses = rows.delta - direct.shift
+    log_target = log_probability(direct.network(direct.x[rows.context]), rows.action)
     # Logs of unequal length do not stack as (J, B), so each logger's part of R_mini is taken alone.
-    pairs = list(zip(direct.rows.by_logger, direct.shares, strict=True))
+    pairs = list(zip(rows.by_logger, direct.shares, strict=True))
     rule = Weights.RAW if weights is Weights.RAW else Weights.CLIP
 
-    def part(rows: torch.Tensor, share: float, losses: torch.Tensor) -> torch.Tensor:
+    def part(own: torch.Tensor, share: float, losses: torch.Tensor) -> torch.Tensor:
         return minibatch_risk(
-            log_target[rows][None],
-            direct.log_denominator[rows][None],
-            losses[rows][None],
+            log_target[own][None],
+            log_denominator[own][None],
+            losses[own][None],
             torch.tensor([share], dtype=torch.float32),
             rule,
             settings.clip,
         )
 
-    expected = sum(part(rows, share, direct.losses) for rows, share in pairs)
+    expected = sum(part(own, share, all_losses) for own, share in pairs)
     assert isinstance(expected, torch.Tensor)
     if weights is Weights.SELF_NORMALISED:
-        expected = expected / sum(part(rows, share, torch.ones_like(direct.losses)) for rows, share in pairs)
+        expected = expected / sum(part(own, share, torch.ones_like(all_losses)) for own, share in pairs)
     assert value.item() == pytest.approx(expected.item(), rel=1e-4)
     ours = torch.autograd.grad(value, list(exact.network.parameters()))
     theirs = torch.autograd.grad(expected, list(direct.network.parameters()))
@@ -113,8 +118,9 @@ def test_gradient_of_the_lagrangian(log: TrainingLog, quick: LearnerSettings, ob
     settings = replace(quick, kappa=0.01, weights=Weights.SELF_NORMALISED, clip=1e6, warm_up_epochs=0)
     learner = in_float64(log, objective, settings)
     learner.multiplier = replace(learner.multiplier, value=0.7)
-    batch = next(learner.rows.batches(10, torch.Generator().manual_seed(3)))
-    lambdas, log_shares = row_lambda(learner), learner.log_shares()
+    batch = next(batches(learner, 10))
+    double = {name: getattr(batch, name).double() for name in ("log_denominator", "delta")}
+    batch = replace(batch, **double)
     learner.network.eval()
     learner.looked = learner.measure.look(learner.network(learner.x).detach().numpy())
     parameters = tuple(learner.network.parameters())
@@ -124,7 +130,7 @@ def test_gradient_of_the_lagrangian(log: TrainingLog, quick: LearnerSettings, ob
         network, functional = learner.network, torch.func.functional_call
         learner.network = lambda x: functional(network, dict(zip(names, changed, strict=True)), (x,))  # type: ignore[assignment]
         try:
-            return learner.multiplier.lagrangian(*learner.risk_and_excess(batch, lambdas, log_shares))
+            return learner.multiplier.lagrangian(*parts(learner, batch))
         finally:
             learner.network = network
 
@@ -138,7 +144,7 @@ def test_batch_of_all_contexts_has_the_exact_constraint(
 ) -> None:
     learner = ExactLearner(log, objective, quick, seed=0)
     learner.run_epoch()
-    logits, counts = learner.look().logits, learner.measure.train.counts
+    logits, counts = learner.look().logits, learner.measure.counts
     if objective.average:
         expected = harmonic_divergence_bound(logits, log.logger_logits, counts).log_d2
     else:
@@ -154,7 +160,7 @@ def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: Learne
         learner.network.get_parameter("layers.2.bias").fill_(-60.0)
     far = replace(learner.loggers, logits=torch.full_like(learner.loggers.logits, 60.0))
     learner.loggers = replace(far, log_all=torch.zeros_like(far.log_all))
-    risk, excess = learner.risk_and_excess(whole_log(learner), row_lambda(learner), learner.log_shares())
+    risk, excess = parts(learner, whole_log(learner))
     assert excess.item() > 100.0
     value = learner.multiplier.descended(risk, excess)
     gradients = torch.autograd.grad(value, list(learner.network.parameters()))

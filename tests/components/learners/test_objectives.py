@@ -9,6 +9,7 @@ from torch import Tensor
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators import balanced_risk, lambda_weighted_risk
 from multilogger.components.importance import SELF_NORMALISED
+from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import (
     BALANCED,
     NAIVE,
@@ -16,7 +17,7 @@ from multilogger.components.learners.objectives import (
     Objective,
     floor_shares,
     minibatch_risk,
-    shift_of,
+    shift_from,
 )
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.training_log import TrainingLog
@@ -157,7 +158,9 @@ def test_floor_too_high_for_the_loggers() -> None:
 
 def test_shifts(log: TrainingLog) -> None:
     part = log.part(validation=False)
-    assert shift_of(part, LossShift.NONE) == 0.0
-    assert shift_of(part, LossShift.POEM) == 3.0
-    means = [part.delta[part.logger == j].mean() for j in range(2)]
-    assert shift_of(part, LossShift.BASELINE) == pytest.approx(min(means))
+    means = [float(part.delta[part.logger == j].mean()) for j in range(2)]
+    assert shift_from(means, 3, LossShift.NONE) == 0.0
+    assert shift_from(means, 3, LossShift.POEM) == 3.0
+    for shift in (LossShift.BASELINE, LossShift.RUNNING):
+        assert shift_from(means, 3, shift) == min(means)
+        assert MemoryMeasure(log, NAIVE, LearnerSettings(loss_shift=shift)).loss_shift() == min(means)

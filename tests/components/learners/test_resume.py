@@ -12,6 +12,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.methods import METHODS, learn
 from multilogger.components.learners.settings import DivergenceKind, LearnerSettings, LossShift
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.learners.training_log import TrainingLog
 
 
@@ -27,7 +28,7 @@ def kill_after(epoch: int) -> Callable[[EpochRecord], None]:
     return on_epoch
 
 
-def check_resume(method: str, log: TrainingLog, settings: LearnerSettings, folder: Path, stop: int) -> None:
+def check_resume(method: str, log: LearnerLog, settings: LearnerSettings, folder: Path, stop: int) -> None:
     unbroken = learn(method, log, settings, seed=7)
     with pytest.raises(Killed):
         learn(method, log, settings, 7, kill_after(stop), folder)

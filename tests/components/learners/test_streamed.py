@@ -1,25 +1,35 @@
 """Learning from a log on disk: the same bits for the same seed, and the quality of learning in memory."""
 
 import re
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.epoch_record import EpochRecord
-from multilogger.components.learners.methods import METHODS, STREAMED_METHODS, Learned, learn
-from multilogger.components.learners.settings import LearnerSettings, LossShift
-from multilogger.components.learners.streamed_log import StreamedLog, open_streamed_log
+from multilogger.components.learners.memory_measure import MemoryMeasure
+from multilogger.components.learners.methods import METHODS, Learned, learn
+from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED
+from multilogger.components.learners.settings import LearnerSettings, LossShift, Regression
+from multilogger.components.learners.streamed_batches import ShuffleBuffer
+from multilogger.components.learners.streamed_log import Chunk, StreamedLog, open_streamed_log
+from multilogger.components.learners.streamed_measure import StreamedMeasure
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.policies import expected_hamming
+from tests.components.learners.test_resume import check_resume
 
-
-class Killed(Exception):
-    pass
+OBJECTIVE_OF = {
+    "wcrm": "weighted",
+    "additive": "balanced",
+    "additive-soft": "balanced",
+    "dr": "balanced",
+    "full-information": "naive",
+}
 
 
 def same_bits(one: Learned, other: Learned) -> bool:
@@ -30,36 +40,80 @@ def same_bits(one: Learned, other: Learned) -> bool:
 
 @pytest.fixture
 def small(quick: LearnerSettings) -> LearnerSettings:
-    return replace(quick, memory_rows=200, epochs=5, checkpoint_every=2)
+    return replace(
+        quick, memory_rows=200, batch_size=32, epochs=5, checkpoint_every=2, wcrm_clips=(10.0,), wcrm_rounds=1
+    )
 
 
-def test_seed_decides_the_bits(streamed: StreamedLog, small: LearnerSettings) -> None:
-    first = learn("weighted", streamed, small, seed=1)
-    assert same_bits(learn("weighted", streamed, small, seed=1), first)
-    assert not same_bits(learn("weighted", streamed, small, seed=2), first)
+@pytest.mark.parametrize("method", METHODS)
+def test_seed_decides_the_bits(method: str, streamed: StreamedLog, small: LearnerSettings) -> None:
+    settings = replace(small, epochs=2, wcrm_l2s=(1e-2,))
+    first = learn(method, streamed, settings, seed=1)
+    assert same_bits(learn(method, streamed, settings, seed=1), first)
+    # L-BFGS starts from the uniform policy, whatever the seed.
+    assert same_bits(learn(method, streamed, settings, seed=2), first) == (method == "wcrm")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resumed_run_equals_the_unbroken_one(
+    method: str, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
+) -> None:
+    check_resume(method, streamed, replace(small, loss_shift=LossShift.RUNNING), tmp_path, stop=3)
+
+
+@pytest.mark.parametrize(("stop", "weighted"), [(3, True), (5, False)])
+def test_resume_of_a_free_form_model(
+    stop: int, weighted: bool, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
+) -> None:
+    settings = replace(small, regression=Regression.FREE, dr_weighted=weighted, model_epochs=2, epochs=3)
+    check_resume("dr", streamed, settings, tmp_path, stop)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_held_stay_within_the_limit(
+    method: str, streamed: StreamedLog, small: LearnerSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows in shuffle buffers, and chunks of row groups of 60 rows that anything still refers to."""
+    most_held, most_chunks = 0, 0
+    chunks: list[weakref.ref[object]] = []
+    fill, side_of = ShuffleBuffer._fill, StreamedLog._side_of
+
+    def watched_fill(buffer: ShuffleBuffer) -> None:
+        nonlocal most_held
+        fill(buffer)
+        most_held = max(most_held, buffer.most_held)
+
+    def watched_side(log: StreamedLog, *arguments: Any, **named: Any) -> Iterator[Chunk]:
+        nonlocal most_chunks
+        for chunk in side_of(log, *arguments, **named):
+            chunks.extend(weakref.ref(array) for array in (chunk.delta, chunk.action))
+            chunks[:] = [reference for reference in chunks if reference() is not None]
+            most_chunks = max(most_chunks, len(chunks) // 2)
+            yield chunk
+
+    monkeypatch.setattr(ShuffleBuffer, "_fill", watched_fill)
+    monkeypatch.setattr(StreamedLog, "_side_of", watched_side)
+    learn(method, streamed, replace(small, epochs=2, wcrm_l2s=(1e-2,), regression=Regression.FREE), 0)
+    draws_rows = method not in ("wcrm", "additive", "additive-soft", "full-information")
+    assert (most_held > 0) == draws_rows
+    assert most_held <= small.memory_rows // streamed.loggers
+    assert 1 <= most_chunks <= 2 * streamed.loggers
 
 
 @pytest.mark.parametrize(
-    ("method", "shift"), [("naive", LossShift.BASELINE), ("weighted", LossShift.RUNNING)]
+    "method",
+    [
+        "naive",
+        "weighted",
+        "balanced",
+        "weighted-reg",
+        "balanced-exact",
+        "wcrm",
+        "additive",
+        "additive-soft",
+        "dr",
+    ],
 )
-def test_resumed_run_equals_the_unbroken_one(
-    method: str, shift: LossShift, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
-) -> None:
-    settings = replace(small, loss_shift=shift)
-
-    def kill(record: EpochRecord) -> None:
-        if record.epoch == 3:
-            raise Killed
-
-    with pytest.raises(Killed):
-        learn(method, streamed, settings, 7, kill, tmp_path)
-    heard: list[int] = []
-    resumed = learn(method, streamed, settings, 7, lambda record: heard.append(record.epoch), tmp_path)
-    assert heard == [3, 4, 5]
-    assert same_bits(resumed, learn(method, streamed, settings, 7))
-
-
-@pytest.mark.parametrize("method", STREAMED_METHODS)
 def test_quality_is_that_of_learning_in_memory(
     method: str,
     make_log: Callable[..., TrainingLog],
@@ -69,15 +123,46 @@ def test_quality_is_that_of_learning_in_memory(
 ) -> None:
     log = make_log(contexts=300)
     assert log.truth is not None
-    settings = replace(quick, memory_rows=300, epochs=12, patience=12)
-    streamed = open_streamed_log(write_log(log, tmp_path, group_rows=400), log.x, log.logger_logits)
+    settings = replace(quick, memory_rows=300, epochs=12, patience=12, model_epochs=12, wcrm_l2s=(1e-2,))
+    folder = write_log(log, tmp_path, group_rows=400)
+    streamed = open_streamed_log(folder, log.x, log.logger_logits, log.truth)
     memory, disk = (learn(method, each, settings, 0) for each in (log, streamed))
     assert disk.best.eligible
-    assert disk.best.validation_risk == pytest.approx(memory.best.validation_risk, abs=0.12)
     logger = expected_hamming(log.logger_logits[1], log.truth).mean()
     risks = [expected_hamming(each.policy.logits(log.x), log.truth).mean() for each in (memory, disk)]
     assert risks[1] < 0.75 * logger
-    assert risks[1] == pytest.approx(risks[0], abs=0.12)
+    assert risks[1] < risks[0] + 0.12
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_record_is_that_of_the_log_in_memory(
+    method: str, log: TrainingLog, streamed: StreamedLog, quick: LearnerSettings
+) -> None:
+    """With a buffer as large as the log; what a method puts in place of the usual figures is tested by it."""
+    settings = replace(quick, memory_rows=log.rows, epochs=2, wcrm_clips=(10.0,), wcrm_l2s=(1e-2,))
+    learned = learn(method, streamed, settings, 0)
+    objective = next(o for o in (WEIGHTED, BALANCED, NAIVE) if o.name in OBJECTIVE_OF.get(method, method))
+    measure = MemoryMeasure(log, objective, settings)
+    look = measure.look(learned.policy.logits(log.x))
+    disk = StreamedMeasure(streamed, objective, settings).look(look.logits)
+    np.testing.assert_allclose(disk.shares(), look.shares(), rtol=1e-10)
+    expected = measure.record(1, look, np.array(learned.best.share))
+    names = ["mean_weight", "effective_share", "largest_weight", "log_d2", "constraint", "slack"]
+    if method == "wcrm" or method not in OBJECTIVE_OF:
+        names += ["train_risk", "validation_risk", "validation_score"]
+    for name in names:
+        assert getattr(learned.best, name) == pytest.approx(getattr(expected, name), rel=1e-10), name
+
+
+@pytest.mark.parametrize("method", ["wcrm", "full-information"])
+def test_methods_without_mini_batches_of_rows_learn_what_they_learn_in_memory(
+    method: str, log: TrainingLog, streamed: StreamedLog, quick: LearnerSettings
+) -> None:
+    settings = replace(quick, epochs=3, wcrm_clips=(10.0,))
+    memory, disk = (learn(method, each, settings, 0) for each in (log, streamed))
+    tolerance = 1e-4 if method == "wcrm" else 1e-10  # L-BFGS carries the last digits of its sums on
+    for one, other in zip(disk.records, memory.records, strict=True):
+        assert one.metrics() == pytest.approx(other.metrics(), rel=tolerance, abs=tolerance, nan_ok=True)
 
 
 def test_checkpoint_in_memory_is_not_one_on_disk(
@@ -88,16 +173,20 @@ def test_checkpoint_in_memory_is_not_one_on_disk(
         learn("naive", streamed, small, 0, checkpoint=tmp_path)
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - set(STREAMED_METHODS)))
-def test_other_methods_refuse(method: str, streamed: StreamedLog, small: LearnerSettings) -> None:
-    message = (
-        f"{method} needs the whole log in memory, got 1050 rows with learn.memory_rows=200; raise "
-        "learn.memory_rows, or choose a method that streams: naive, weighted, balanced"
-    )
-    with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
-        learn(method, streamed, small, 0)
-
-
 def test_loggers_may_be_unknown(log: TrainingLog, log_folder: Path, small: LearnerSettings) -> None:
     learned = learn("balanced", open_streamed_log(log_folder, log.x), replace(small, epochs=1), 0)
     assert np.isnan(learned.best.log_d2).all()
+
+
+def test_unknown_loggers_are_said_where_they_are_needed(
+    log: TrainingLog, log_folder: Path, small: LearnerSettings
+) -> None:
+    unknown = open_streamed_log(log_folder, log.x)
+    message = (
+        "weighted-reg of a log on disk draws actions from the loggers' own policies, got a log without "
+        "logger_logits; give their logits on all contexts, or raise memory_rows"
+    )
+    with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
+        learn("weighted-reg", unknown, small, 0)
+    with pytest.raises(BadInput, match=r"^naive-exact needs the loggers' own policies"):
+        learn("naive-exact", unknown, small, 0)

@@ -8,13 +8,14 @@ import pytest
 
 from multilogger.components.errors import BadInput
 from multilogger.components.importance import SELF_NORMALISED
-from multilogger.components.learners.epoch_record import Measure
+from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure, self_normalised_risk
-from multilogger.components.learners.streamed_sums import LossMoments, WeightSpread
+from multilogger.components.learners.streamed_sums import WeightSpread
 from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.loss_moments import LossMoments
 from multilogger.components.policies import Matrix
 
 EXACT = 1e-9
@@ -37,12 +38,14 @@ def test_record_is_that_of_the_log_in_memory(
     log: TrainingLog, streamed: StreamedLog, objective: Objective, weights: Weights, policy: str
 ) -> None:
     settings, logits = replace(SETTINGS, weights=weights), policies(log)[policy]
-    memory, disk = Measure(log, objective, settings), StreamedMeasure(streamed, objective, settings)
+    memory, disk = MemoryMeasure(log, objective, settings), StreamedMeasure(streamed, objective, settings)
     whole, look = memory.look(logits), disk.look(logits)
-    shares = objective.shares(whole.train, settings)
-    np.testing.assert_allclose(objective.shares_from(look.sums.clipped, settings), shares, rtol=EXACT)
+    shares = whole.shares()
+    np.testing.assert_allclose(look.shares(), shares, rtol=EXACT)
     running = objective.risk(whole.train, shares, SELF_NORMALISED).value
-    assert disk.running_risk(look.sums, shares) == pytest.approx(running, rel=EXACT)
+    assert whole.running_risk(shares) == running
+    assert look.running_risk(shares) == pytest.approx(running, rel=EXACT)
+    assert disk.loss_shift() == pytest.approx(memory.loss_shift(), rel=EXACT)
     expected, found = memory.record(1, whole, shares).metrics(), disk.record(1, look, shares).metrics()
     assert found == pytest.approx(expected, rel=EXACT, nan_ok=True)
 
@@ -54,10 +57,9 @@ def test_sums_do_not_depend_on_chunks_or_scale(rng: np.random.Generator, scale: 
     spread, moments = WeightSpread(), LossMoments(centre=1.4)
     for w, d in zip(np.array_split(weights, chunks), np.array_split(delta, chunks), strict=True):
         spread, moments = spread.update(scale * w), moments.update(scale * w, d)
-    assert spread.mean == pytest.approx(scale * weights.mean(), rel=EXACT)
-    assert spread.largest == scale * weights.max()
     share = weights.sum() ** 2 / (100 * weights @ weights)
-    assert spread.effective_share == pytest.approx(share, rel=EXACT)
+    figures = (scale * weights.mean(), share, scale * weights.max())
+    assert spread.figures == pytest.approx(figures, rel=EXACT)
     risk = self_normalised_risk([moments])
     value = weights @ delta / weights.sum()
     error = np.std(weights * (delta - value), ddof=1) / weights.mean() / math.sqrt(100)
@@ -72,4 +74,4 @@ def test_single_row_has_no_standard_error_and_no_weight_no_risk() -> None:
     none = LossMoments(centre=0.0).update(np.zeros(4), np.ones(4))
     with pytest.raises(BadInput, match="got weight 0 in all 4; the policy and the log have no action"):
         self_normalised_risk([none])
-    assert WeightSpread().update(np.zeros(4)).effective_share == 0.0
+    assert WeightSpread().update(np.zeros(4)).figures == (0.0, 0.0, 0.0)

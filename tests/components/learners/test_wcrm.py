@@ -7,25 +7,36 @@ from torch import Tensor
 
 from multilogger.components.learners.methods import learn
 from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.learners.wcrm import GridPoint, WCRMLearner
-from multilogger.components.policies import log_probability
+from multilogger.components.learners.wcrm import WCRMLearner
+from multilogger.components.learners.wcrm_objective import GridPoint, MemoryObjective, StreamedObjective
+from multilogger.components.policies import Matrix, log_probability
+
+SHIFT = 0.8
+
+
+def wide(log: TrainingLog) -> Tensor:
+    """Contexts and a column of 1."""
+    return torch.cat(
+        [torch.from_numpy(log.dense_contexts()).double(), torch.ones(log.contexts, 1).double()], 1
+    )
 
 
 @pytest.fixture
-def learner(log: TrainingLog, quick: LearnerSettings) -> WCRMLearner:
-    return WCRMLearner(log, quick, seed=0)
+def objective(log: TrainingLog) -> MemoryObjective:
+    return MemoryObjective(wide(log), log.part(validation=False), SHIFT, np.zeros((5, 3)))
 
 
-def test_objective_by_hand(learner: WCRMLearner, log: TrainingLog, rng: np.random.Generator) -> None:
+def test_objective_by_hand(objective: MemoryObjective, log: TrainingLog, rng: np.random.Generator) -> None:
     weights = rng.normal(size=(5, 3))
-    part = learner.measure.train
+    part = log.part(validation=False)
     coefficients = rng.uniform(0.5, 2.0, size=len(part.delta))
-    logits = np.hstack([np.asarray(log.x, dtype=np.float64), np.ones((log.contexts, 1))]) @ weights
+    logits = wide(log).numpy() @ weights
     ratio = np.exp(log_probability(logits[part.context], part.action) - part.log_propensity)
-    u = coefficients * np.minimum(ratio, 2.0) * learner.losses.numpy()
+    u = coefficients * np.minimum(ratio, 2.0) * (part.delta - SHIFT)
     expected = u.mean() + 0.3 * np.sqrt(u.var(ddof=1) / len(u)) + 0.01 * np.square(weights[:-1]).sum()
-    value = learner.objective(
+    value = objective.value(
         torch.from_numpy(weights), torch.from_numpy(coefficients), GridPoint(2.0, 0.3, 0.01)
     )
     assert float(value) == pytest.approx(expected, rel=1e-6)
@@ -33,25 +44,38 @@ def test_objective_by_hand(learner: WCRMLearner, log: TrainingLog, rng: np.rando
 
 def test_penalty_is_on_the_distance_from_a_warm_start(log: TrainingLog, quick: LearnerSettings) -> None:
     learner = WCRMLearner(log, replace(quick, warm_start=20), seed=0)
-    start = torch.from_numpy(learner.start).view(5, 3)
-    coefficients = torch.ones(len(learner.losses), dtype=torch.float64)
+    start, factors = learner.start, np.ones(2)
 
-    def penalty(weights: Tensor) -> float:
-        values = [learner.objective(weights, coefficients, GridPoint(2.0, 0.0, l2)) for l2 in (1.0, 0.0)]
-        return float(values[0] - values[1])
+    def penalty(weights: Matrix) -> float:
+        values = [learner.objective(weights, factors, GridPoint(2.0, 0.0, l2)).value for l2 in (1.0, 0.0)]
+        return values[0] - values[1]
 
-    assert penalty(start) == 0.0 != float(start.norm())
-    assert penalty(start + 0.5) == pytest.approx(0.25 * start[:-1].numel())
+    assert penalty(start) == 0.0 != float(np.linalg.norm(start))
+    assert penalty(start + 0.5) == pytest.approx(0.25 * start[:-1].size)
 
 
-def test_gradient_in_float64(learner: WCRMLearner) -> None:
+def test_gradient_in_float64(objective: MemoryObjective) -> None:
     weights = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    coefficients = torch.ones(len(learner.losses), dtype=torch.float64)
+    coefficients = torch.ones(len(objective.losses), dtype=torch.float64)
 
-    def objective(weights: Tensor) -> Tensor:
-        return learner.objective(weights, coefficients, GridPoint(5.0, 0.5, 0.01))
+    def value(weights: Tensor) -> Tensor:
+        return objective.value(weights, coefficients, GridPoint(5.0, 0.5, 0.01))
 
-    assert torch.autograd.gradcheck(objective, (weights.requires_grad_(),))
+    assert torch.autograd.gradcheck(value, (weights.requires_grad_(),))
+
+
+@pytest.mark.parametrize("variance", [0.0, 0.5])
+@pytest.mark.parametrize("clip", [1.5, 1e6])
+def test_one_pass_over_a_log_on_disk_gives_value_and_gradient(
+    log: TrainingLog, streamed: StreamedLog, objective: MemoryObjective, variance: float, clip: float
+) -> None:
+    weights, factors = np.random.default_rng(1).normal(size=(5, 3)), np.array([0.4, 1.9])
+    point, start = GridPoint(clip, variance, 0.01), np.full((5, 3), 0.25)
+    objective.start = torch.from_numpy(start)
+    found = StreamedObjective(wide(log), streamed, SHIFT, start)(weights, factors, point)
+    expected = objective(weights, factors, point)
+    assert found.value == pytest.approx(expected.value, rel=1e-12)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-13)
 
 
 def test_every_grid_point_is_tried(log: TrainingLog, quick: LearnerSettings) -> None:

@@ -1,0 +1,127 @@
+"""The mini-batches of the -exact methods: rows for the risk and contexts for the constraint, in one pass."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from multilogger.components.learners.context_batches import ContextRows
+from multilogger.components.learners.objectives import Objective
+from multilogger.components.learners.row_batches import StreamedRows
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.state import State
+from multilogger.components.learners.streamed_log import StreamedLog
+
+
+@dataclass(frozen=True)
+class ExactBatch:
+    """`contexts` (K,) pass the network; those from number `first_judged` on are the constraint's.
+
+    Each of k rows is logged at the context of number `place` (k,) among them, and stands for `scale` rows of
+    the training split, a number or (k,). `action` is (k, q), the other columns are (k,).
+    """
+
+    contexts: Tensor
+    place: Tensor
+    action: Tensor
+    log_denominator: Tensor
+    delta: Tensor
+    logger: Tensor
+    scale: Tensor | float
+    first_judged: int = 0
+
+    @property
+    def judged(self) -> Tensor:
+        """The contexts that the constraint is taken over."""
+        return self.contexts[self.first_judged :] if self.first_judged else self.contexts
+
+    def judged_part(self, logits: Tensor) -> Tensor:
+        """Of logits (K, q), those of the judged contexts."""
+        return logits[self.first_judged :] if self.first_judged else logits
+
+
+class ExactSource(Protocol):
+    """The mini-batches of one epoch after the other; its state says which epoch comes next."""
+
+    def epoch(self) -> Iterator[ExactBatch]: ...
+
+    def state(self) -> State: ...
+
+    def restore(self, state: State) -> None: ...
+
+
+class MemoryContexts:
+    """Rows in memory: every context once an epoch, with all rows logged at it."""
+
+    def __init__(
+        self, rows: ContextRows, objective: Objective, batch_size: int, generator: torch.Generator
+    ) -> None:
+        self.rows, self.steps, self.generator = rows, rows.steps(batch_size), generator
+        self.log_denominator = objective.log_denominator(rows.rows)
+
+    def epoch(self) -> Iterator[ExactBatch]:
+        return self.batches(self.steps)
+
+    def batches(self, steps: int) -> Iterator[ExactBatch]:
+        """An epoch in a given number of steps."""
+        columns = self.rows.rows
+        for chosen in self.rows.batches(steps, self.generator):
+            yield ExactBatch(
+                contexts=chosen.contexts,
+                place=chosen.place,
+                action=columns.action[chosen.rows],
+                log_denominator=self.log_denominator[chosen.rows],
+                delta=columns.delta[chosen.rows],
+                logger=self.rows.logger[chosen.rows],
+                scale=len(self.rows.count) / len(chosen.contexts),
+            )
+
+    def state(self) -> State:
+        return State({"generator": self.generator.get_state()})
+
+    def restore(self, state: State) -> None:
+        self.generator.set_state(state.tensors["generator"])
+
+
+class StreamedContexts:
+    """Rows on disk: B of each logger a step, and beside them B contexts drawn evenly from all.
+
+    Choice: rows of one context lie anywhere in the log, so they come alone. The constraint does not need
+    them, and keeps its own P(x), in which a context counts once however often it was logged.
+    """
+
+    def __init__(
+        self,
+        log: StreamedLog,
+        objective: Objective,
+        settings: LearnerSettings,
+        seed: int,
+        generator: torch.Generator,
+    ) -> None:
+        self.rows, self.generator = StreamedRows(log, objective, settings, seed), generator
+        self.contexts, self.counts = log.contexts, torch.from_numpy(log.train.counts).float()
+
+    def epoch(self) -> Iterator[ExactBatch]:
+        for batch in self.rows.epoch():
+            loggers, size = batch.delta.shape
+            chosen = torch.randint(self.contexts, (min(size, self.contexts),), generator=self.generator)
+            logger = torch.arange(loggers).repeat_interleave(size)
+            yield ExactBatch(
+                contexts=torch.cat([batch.context, chosen]),
+                place=torch.arange(len(batch.context)),
+                action=batch.action,
+                log_denominator=batch.log_denominator.flatten(),
+                delta=batch.delta.flatten(),
+                logger=logger,
+                scale=self.counts[logger] / size,
+                first_judged=len(batch.context),
+            )
+
+    def state(self) -> State:
+        return self.rows.state() | State({"generator": self.generator.get_state()})
+
+    def restore(self, state: State) -> None:
+        self.rows.restore(state)
+        self.generator.set_state(state.tensors["generator"])

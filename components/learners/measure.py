@@ -1,0 +1,141 @@
+"""What learners ask of a log when they look at a policy, wherever the rows are.
+
+`memory_measure.py` answers from rows in memory, `streamed_measure.py` from one pass over a log on disk.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from multilogger.components.learners.context_look import ContextLook
+from multilogger.components.learners.epoch_record import EpochRecord, expm1_or_inf, validation_score
+from multilogger.components.learners.objectives import Objective, shift_from
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.streamed_log import LearnerLog
+from multilogger.components.policies import Matrix, Vector
+from multilogger.components.torch_policies import KnownLoggers
+
+Example = tuple[Tensor, Tensor]
+"""Contexts by number (n,), and for each the labels or their probabilities (n, q)."""
+
+
+class Risk(NamedTuple):
+    """A risk and its standard error, NaN when a logger has a single row."""
+
+    value: float
+    standard_error: float
+
+
+class Spread(NamedTuple):
+    """Raw weights h/h_j of one logger: S_j, the effective sample size over n_j, and the largest."""
+
+    mean: float
+    effective_share: float
+    largest: float
+
+
+class Look(ContextLook, ABC):
+    """One policy, with its divergences over contexts and its figures over rows."""
+
+    @abstractmethod
+    def shares(self) -> Vector:
+        """n_j lambda_j that the objective gives each logger at this policy: (J,)."""
+
+    @abstractmethod
+    def train_risk(self, shares: Vector) -> float:
+        """The method's own estimate on the training split, weights cut as the objective cuts them."""
+
+    @abstractmethod
+    def running_risk(self, shares: Vector) -> float:
+        """The same without a cut, self-normalised."""
+
+    @abstractmethod
+    def validation_risk(self) -> Risk:
+        """The self-normalised balanced estimate on the validation split."""
+
+    @abstractmethod
+    def train_spreads(self) -> tuple[Spread, ...]:
+        """The weights of each logger's training rows."""
+
+    @abstractmethod
+    def validation_spreads(self) -> tuple[Spread, ...]:
+        """The weights of each logger's validation rows."""
+
+
+class Measure(ABC):
+    """Measures policies of one run on both sides of the split; `counts` (J,) are the training rows."""
+
+    def __init__(
+        self,
+        log: LearnerLog,
+        counts: Vector,
+        objective: Objective,
+        settings: LearnerSettings,
+    ) -> None:
+        self.labels, self.counts, self.objective, self.settings = log.labels, counts, objective, settings
+        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
+
+    @abstractmethod
+    def look(self, logits: Matrix) -> Look:
+        """A policy given by its logits on all contexts (m, q)."""
+
+    @abstractmethod
+    def mean_losses(self) -> tuple[float, ...]:
+        """The mean delta of each logger's training rows."""
+
+    @abstractmethod
+    def contexts_of(self, logger: int) -> Tensor:
+        """The contexts of a logger's training rows, each once, in ascending order."""
+
+    @abstractmethod
+    def logged_actions(self, logger: int, batch_rows: int, generator: torch.Generator) -> Iterator[Example]:
+        """A logger's training rows in mini-batches, in an order that the generator draws."""
+
+    def loss_shift(self) -> float:
+        """What the objective subtracts from each delta, before any running risk is known."""
+        return shift_from(self.mean_losses(), self.labels, self.settings.loss_shift)
+
+    def record(
+        self,
+        epoch: int,
+        look: Look,
+        shares: Vector,
+        variational: tuple[float, ...] = (),
+        multiplier: float = math.nan,
+    ) -> EpochRecord:
+        """Everything about one epoch."""
+        spreads = look.train_spreads()
+        constraint = expm1_or_inf(look.log_constraint(shares))
+        risk = look.validation_risk()
+        return EpochRecord(
+            epoch=epoch,
+            train_risk=look.train_risk(shares),
+            validation_risk=risk.value,
+            validation_score=self.score(risk),
+            eligible=self.eligible(look),
+            share=tuple(shares.tolist()),
+            mean_weight=tuple(spread.mean for spread in spreads),
+            effective_share=tuple(spread.effective_share for spread in spreads),
+            largest_weight=tuple(spread.largest for spread in spreads),
+            log_d2=tuple(look.log_d2.tolist()),
+            variational=variational or (math.nan,) * len(spreads),
+            constraint=constraint,
+            slack=self.settings.kappa - constraint,
+            multiplier=multiplier,
+        )
+
+    def score(self, risk: Risk) -> float:
+        """What epochs are compared by."""
+        return validation_score(risk.value, risk.standard_error, self.settings.pessimism)
+
+    def eligible(self, look: Look) -> bool:
+        """Whether the better-supported logger, that of the largest effective share, has S near 1.
+
+        A policy that has left every logger's support has a self-normalised risk made of a few rows.
+        """
+        best = max(look.validation_spreads(), key=lambda spread: spread.effective_share)
+        return bool(self.settings.least_mean_weight <= best.mean <= self.settings.most_mean_weight)
