@@ -11,6 +11,7 @@ from importlib import import_module
 from multilogger.flows.child_process import stop_orphans
 from multilogger.flows.local_server import LOOPBACK, LocalServer, wait_until_up
 from multilogger.flows.prefect_database import migrate_once
+from multilogger.flows.running_servers import using_server
 from multilogger.tasks.engine.store import Store
 
 PROGRAM = "prefect.server.api.server:create_app"
@@ -19,8 +20,8 @@ MEANWHILE = ("prefect.flows", "mlflow")  # loading them takes as long as the ser
 
 
 @contextmanager
-def ephemeral_server(store: Store, meanwhile: Callable[[], object]) -> Iterator[str]:
-    """A server for the enclosed flows, by its address; `meanwhile` is done while it starts.
+def ephemeral_server(store: Store, meanwhile: Callable[[], object]) -> Iterator[None]:
+    """A server for the enclosed flows; `meanwhile` is done while it starts.
 
     It outlives the block and ends with this process: Prefect sends its last records when the process ends.
     """
@@ -28,12 +29,13 @@ def ephemeral_server(store: Store, meanwhile: Callable[[], object]) -> Iterator[
     migrate_once(store)
     server = _start(store)
     atexit.register(server.end)  # the last to be called: Prefect is imported later
-    meanwhile()
-    for name in MEANWHILE:
-        import_module(name)
-    for _ in wait_until_up([server]):
-        pass
-    yield f"{server.address}/api"
+    with using_server(f"{server.address}/api"):
+        meanwhile()
+        for name in MEANWHILE:
+            import_module(name)
+        for _ in wait_until_up([server]):
+            pass
+        yield
 
 
 def _start(store: Store) -> LocalServer:

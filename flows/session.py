@@ -31,7 +31,7 @@ def flow_session(debug: bool, check: Callable[[], object] = lambda: None) -> Ite
         else:
             from multilogger.flows.ephemeral_server import ephemeral_server
 
-            with ephemeral_server(store, check) as server, using_server(server):
+            with ephemeral_server(store, check):
                 yield terminal
                 time.sleep(RECORDING_SECONDS)
 

@@ -10,6 +10,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from multilogger.flows.ephemeral_server import PROGRAM
 from multilogger.flows.prepare import prepare
 
 STAGES = ("download", "reduce", "train-loggers", "replay")
@@ -24,6 +25,14 @@ def wait_for_temporary_folder(process: subprocess.Popen[bytes], store_root: Path
             return found[0]
         time.sleep(0.001)
     raise AssertionError(f"{stage} never began; the process ended with {process.poll()}")
+
+
+def servers_below(pid: int) -> int:
+    """How many Prefect servers a process has started."""
+    shown = subprocess.run(
+        ["ps", "-ww", "-o", "args=", "--ppid", str(pid)], capture_output=True, text=True, check=True
+    )
+    return shown.stdout.count(PROGRAM)
 
 
 def runs(store_root: Path) -> list[Run]:
@@ -98,6 +107,7 @@ def test_ending_is_one_line_and_loses_nothing(
         start_new_session=True,
     )
     wait_for_temporary_folder(process, store_root, "train-loggers")  # type: ignore[arg-type]
+    assert servers_below(process.pid) == 1  # a thread that does not know of it would start another
     os.killpg(process.pid, ending)  # as a terminal does: to the flow and to all that it started
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
