@@ -6,12 +6,15 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 
 
@@ -121,6 +124,20 @@ def store_root(
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.delenv("MULTILOGGER_MIRROR", raising=False)
     return root
+
+
+@pytest.fixture
+def lone_store(store_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store whose owner has no server, with a copy of a database that needs no migration."""
+    home = store_root / "prefect"
+    home.mkdir()
+    source = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(home / "prefect.db")) as new:
+        old.backup(new)
+    (home / f"migrated-{version('prefect')}").touch()
+    monkeypatch.delenv("PREFECT_API_URL")
+    monkeypatch.setenv("PREFECT_HOME", str(home))
+    return store_root
 
 
 @pytest.fixture

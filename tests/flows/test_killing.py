@@ -93,20 +93,18 @@ def test_two_processes_do_the_work_once(store_root: Path, command: str, wide_opt
     ("ending", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
 def test_ending_is_one_line_and_loses_nothing(
-    store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object],
-    ending: signal.Signals, code: int, word: str,
+    lone_store: Path, prefect_server: str, command: str, wide_options: list[str],
+    wide_settings: dict[str, object], ending: signal.Signals, code: int, word: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    environment["PREFECT_HOME"] = str(store_root / "prefect")  # hence a server of its own
     process = subprocess.Popen(
         [command, "prepare", *wide_options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
         start_new_session=True,
     )
-    wait_for_temporary_folder(process, store_root, "train-loggers")  # type: ignore[arg-type]
+    wait_for_temporary_folder(process, lone_store, "train-loggers")  # type: ignore[arg-type]
     assert servers_below(process.pid) == 1  # a thread that does not know of it would start another
     os.killpg(process.pid, ending)  # as a terminal does: to the flow and to all that it started
     _, err = process.communicate(timeout=60)
@@ -114,7 +112,8 @@ def test_ending_is_one_line_and_loses_nothing(
     assert (
         err.strip() == f"multilogger: {word}; finished stages are kept, the same command goes on from there"
     )
-    assert not list((store_root / "artifacts" / "train-loggers").iterdir())
-    assert {run.info.status for run in runs(store_root)} == {"FINISHED", "KILLED"}
+    assert not list((lone_store / "artifacts" / "train-loggers").iterdir())
+    assert {run.info.status for run in runs(lone_store)} == {"FINISHED", "KILLED"}
+    monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     again = prepare("wide", settings=wide_settings)
     assert [outcome.status.value for outcome in again.outcomes.values()].count("cached") == 2

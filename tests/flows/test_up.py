@@ -1,15 +1,13 @@
 """`multilogger up`, as real processes on a store of their own."""
 
 import json
-import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,19 +37,6 @@ def processes_of(*ports: int) -> list[str]:
         ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
     )
     return [line for line in shown.stdout.splitlines() if any(f"-port {p}" in line for p in ports)]
-
-
-@pytest.fixture
-def lone_store(store_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store whose owner has no server, with a copy of a database that needs no migration."""
-    home = store_root / "prefect"
-    home.mkdir()
-    source = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
-    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(home / "prefect.db")) as new:
-        old.backup(new)
-    monkeypatch.delenv(API_VARIABLE)
-    monkeypatch.setenv("PREFECT_HOME", str(home))
-    return store_root
 
 
 @contextmanager
