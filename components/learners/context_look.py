@@ -38,13 +38,15 @@ class ContextLook:
         return np.asarray(logsumexp(self.log_moments, axis=0) - math.log(len(self.logits)))
 
     def log_constraint(self, shares: Vector) -> float:
-        """log(1 + sum_j c_j D_f(h||h_j)), or for balanced methods of 1 + an upper bound of D_f(h||h_avg).
-
-        The harmonic bound of `components/divergences.py`.
-        """
+        """log(1 + sum_j c_j D_f(h||h_j)), or for balanced methods of 1 + an upper bound of D_f(h||h_avg)."""
         if self._average:
-            bound = -log_mixture(-self.log_moments, self._counts)
-            return float(logsumexp(bound)) - math.log(len(bound))
+            return self._log_average_bound
         # A share of 0 makes nothing of any divergence, even of an infinite one.
         coefficients = constraint_coefficients(self._counts, shares / self._counts)
         return float(logsumexp(self.log_d2, b=coefficients))
+
+    @cached_property
+    def _log_average_bound(self) -> float:
+        """The harmonic bound of `components/divergences.py`."""
+        bound = -log_mixture(-self.log_moments, self._counts)
+        return float(logsumexp(bound)) - math.log(len(bound))

@@ -39,10 +39,15 @@ class MemoryLook(Look):
         return self._objective.shares(self.train, self._settings)
 
     def train_risk(self, shares: Vector) -> float:
-        return self._objective.risk(self.train, shares, WeightRule(self._settings.weight_clip)).value
+        return self._risk(shares, WeightRule(self._settings.weight_clip))
 
     def running_risk(self, shares: Vector) -> float:
-        return self._objective.risk(self.train, shares, SELF_NORMALISED).value
+        return self._risk(shares, SELF_NORMALISED)
+
+    def _risk(self, shares: Vector, rule: WeightRule) -> float:
+        if self._objective.average:  # h_avg of the rows is known already
+            return naive_risk(self._measure.train.against_average(self.train), rule).value
+        return self._objective.risk(self.train, shares, rule).value
 
     def validation_risk(self) -> Risk:
         balanced = self._measure.validation.against_average(self.validation)
