@@ -15,7 +15,7 @@ from multilogger.components.evaluation.evaluation import (
 )
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
-from multilogger.tasks.engine.progress import open_bar
+from multilogger.tasks.engine.progress import SilentBar, open_bar
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.log_source import LogSource, find_log
 from multilogger.tasks.policy_source import NamedPolicy, find_policy
@@ -124,9 +124,10 @@ def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource)
 def _score(
     source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
 ) -> Scored:
+    slow = options.dr_model is DrModel.ADDITIVE
     with (
         open_bar("reading the log", PASSES * source.files.rows) as advance,
-        open_bar("fitting a model of the loss", 1.0) as fitting,
+        open_bar("fitting a model of the loss", 1.0) if slow else SilentBar() as fitting,
     ):
         choice = ModelChoice(options.dr_model, fitting)
         scored = score_log(

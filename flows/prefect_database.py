@@ -1,9 +1,10 @@
 """Prefect's database in its home: checked, and brought to this version once."""
 
-import asyncio
 import contextlib
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -13,14 +14,29 @@ from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
 
+MIGRATE = (
+    "import asyncio; from prefect.server.database import provide_database_interface; "
+    "asyncio.run(provide_database_interface().create_db())"
+)
+
 
 def migrate_once(store: Store) -> None:
-    """Bring the database to this version."""
+    """Bring the database to this version.
+
+    In a process of its own: Prefect takes its settings when it is imported, and here the server that its
+    threads are to use has no address yet.
+    """
     with setting_up(store) as needed:
         if needed:
-            from prefect.server.database import provide_database_interface
-
-            asyncio.run(provide_database_interface().create_db())
+            done = subprocess.run(
+                [sys.executable, "-c", MIGRATE], capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                reason = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
+                raise BadInput(
+                    f"Prefect could not set up its database {_database()} ({reason}); "
+                    "free some space or mend its permissions, or move it away and run again"
+                )
 
 
 @contextmanager

@@ -39,8 +39,13 @@ class TerminalBar:
         self._done += amount
         if not self._terminal.err.is_terminal and time.monotonic() - self._said >= PIPE_SECONDS:
             self._said = time.monotonic()
-            share = f" ({self._done / self._total:.0%})" if self._total else ""
-            self._terminal.say(f"{self._doing}: {self._done:.0f} done{share}")
+            self._terminal.say(f"{self._doing}: {self._progress()}")
+
+    def _progress(self) -> str:
+        if self._total is None:
+            return f"{self._done:.0f} done"
+        share = f"{self._done / self._total:.0%}"
+        return f"{self._done:.0f} done ({share})" if self._total > 1 else share
 
 
 class Terminal:

@@ -89,11 +89,11 @@ class DownloadSettings(StageSettings):
 def _known_sha256(path: Path) -> str:
     """The hash of a file, read again only if the file has changed: every cell of a reproduction asks."""
     facts = path.stat()
-    return _sha256_at(path, facts.st_mtime_ns, facts.st_size)
+    return _sha256_at(path, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
 
 
 @lru_cache(maxsize=64)
-def _sha256_at(path: Path, _changed: int, _bytes: int) -> str:
+def _sha256_at(path: Path, _written: int, _changed: int, _bytes: int) -> str:
     return sha256_of(path)
 
 

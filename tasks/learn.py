@@ -126,15 +126,14 @@ def _learned(
 ) -> "LearnedPolicy":
     import torch
 
-    from multilogger.components.learners.methods import learn
+    from multilogger.components.learners.methods import learn, planned_epochs
     from multilogger.components.learners.streamed_log import StreamedLog
     from multilogger.components.learners.thinned_log import thin_log
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
     training_log = _training_log(settings, data, loggers, log)
     numbers = replace(settings.learner, loss=load_facts(data).loss)
-    epochs = numbers.epochs + (numbers.warm_start > 0)
-    with run.progress(settings.method, epochs) as advance:
+    with run.progress(settings.method, planned_epochs(settings.method, numbers)) as advance:
 
         def show(record: "EpochRecord") -> None:
             advance(1, f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}")

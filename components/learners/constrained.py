@@ -4,6 +4,8 @@ sum_j c_j D_f(h||h_j) <= kappa, with c_j from `components/constraint.py`; balanc
 D_f(h||h_avg). A gauge reports the divergences; its moving average decides.
 """
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -85,8 +87,8 @@ class Constraint:
                 self.optimiser.step()
 
     def variational(self) -> tuple[float, ...]:
-        """The moving average of D_f that decides, one a logger or a single one for h_avg."""
-        return tuple(self.average.tolist())
+        """The moving average of D_f that decides, one a logger or a single one for h_avg; NaN at first."""
+        return tuple(self.average.tolist()) if self.looks else (math.nan,) * len(self.average)
 
     def _update_average(self, values: Tensor) -> None:
         self.looks += 1

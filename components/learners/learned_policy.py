@@ -4,7 +4,7 @@
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch import Tensor
 from multilogger.components.ensemble_network import EnsembleNetwork
 from multilogger.components.errors import BadInput
 from multilogger.components.labelled_data import Features
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.settings import LearnerSettings, recorded_settings
 from multilogger.components.learners.training_log import densify
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
@@ -114,7 +114,7 @@ class LearnedPolicy:
             "labels": self.labels,
             "hidden": list(self.size.hidden),
             "batch_norm": self.size.batch_norm,
-            "settings": asdict(self.settings),
+            "settings": recorded_settings(self.settings),
         }
         if isinstance(self.network, EnsembleNetwork):
             facts["members"] = len(self.network.members)

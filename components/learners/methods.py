@@ -1,7 +1,7 @@
 """The methods by name, and `learn`, the one way to run any of them."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
@@ -13,7 +13,7 @@ from multilogger.components.learners.exact import ExactLearner
 from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.settings import LearnerSettings, newer_and_unused
+from multilogger.components.learners.settings import LearnerSettings, recorded_settings
 from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.training import Learner, OnEpoch, train
 from multilogger.components.learners.wcrm import WCRMLearner
@@ -84,9 +84,7 @@ def learn(
     run: dict[str, object] = {
         "method": method,
         "seed": seed,
-        "settings": {
-            name: v for name, v in asdict(settings).items() if name not in newer_and_unused(settings)
-        },
+        "settings": recorded_settings(settings),
         "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
     }
     if isinstance(log, StreamedLog):
@@ -102,6 +100,15 @@ def learn(
         settings=settings,
     )
     return Learned(policy, progress.best, progress.records)
+
+
+def planned_epochs(method: str, settings: LearnerSettings) -> int:
+    """How many epochs a method makes of a log, unless it stops early."""
+    if method == "wcrm":
+        return len(settings.wcrm_clips) * len(settings.wcrm_variances) * len(settings.wcrm_l2s)
+    if method == "dr":
+        return settings.model_epochs + settings.epochs
+    return settings.epochs + (settings.warm_start > 0)
 
 
 def _say_nothing(record: EpochRecord) -> None:

@@ -1,8 +1,9 @@
 """Every number of training, with the paper's value as the default where the paper prints one."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any
 
 from multilogger.components.errors import BadInput
 from multilogger.components.losses import find_loss
@@ -144,6 +145,12 @@ class LearnerSettings:
 def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:
     """Settings that came after the first results were kept, and are off: these results are still theirs."""
     return frozenset() if settings.warm_start else frozenset({"warm_start", "warm_start_rate"})
+
+
+def recorded_settings(settings: LearnerSettings) -> dict[str, Any]:
+    """The settings as files and keys have them, by name."""
+    unused = newer_and_unused(settings)
+    return {name: value for name, value in asdict(settings).items() if name not in unused}
 
 
 def _check_positive(settings: LearnerSettings) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from multilogger.components.errors import BadInput
 
 INDEX = "checkpoint.json"
+LAYOUT = 2  # where learners keep what; a checkpoint of another one is not gone on from
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,13 @@ def save_checkpoint(folder: Path, epoch: int, state: State, facts: dict[str, obj
     folder.mkdir(parents=True, exist_ok=True)
     arrays = folder / f"epoch-{epoch}.safetensors"
     save_file({name: value.contiguous() for name, value in state.tensors.items()}, arrays)
-    index = {"epoch": epoch, "arrays": arrays.name, "numbers": state.numbers, "facts": facts}
+    index = {
+        "layout": LAYOUT,
+        "epoch": epoch,
+        "arrays": arrays.name,
+        "numbers": state.numbers,
+        "facts": facts,
+    }
     draft = folder / f"{INDEX}.draft"
     draft.write_text(json.dumps(index))
     draft.replace(folder / INDEX)
@@ -91,7 +98,7 @@ class Checkpoint:
 
 
 def load_checkpoint(folder: Path, run: dict[str, object]) -> Checkpoint | None:
-    """The checkpoint in a folder, None if it holds none; refuse one of another run.
+    """The checkpoint in a folder, None if it holds none of this layout; refuse one of another run.
 
     `run` is what must agree with the facts under `run`: method, seed, settings, size of the log.
     """
@@ -100,9 +107,11 @@ def load_checkpoint(folder: Path, run: dict[str, object]) -> Checkpoint | None:
     if not (folder / INDEX).exists():
         return None
     index = json.loads((folder / INDEX).read_text())
+    if index.get("layout") != LAYOUT:
+        return None  # of another version, whose learners keep their state in other places
     theirs, ours = index["facts"]["run"], json.loads(json.dumps(run))
     if theirs != ours:
-        differing = sorted(name for name in ours if theirs.get(name) != ours[name])
+        differing = sorted(name for name in ours.keys() | theirs.keys() if theirs.get(name) != ours.get(name))
         raise BadInput(
             f"the checkpoint in {folder} is of another run, it differs in {', '.join(differing)}; "
             "give an empty folder, or the settings that it was made with"

@@ -56,6 +56,8 @@ def clone(
     network.train()
     for _ in range(settings.warm_start):
         for contexts, targets in one_pass():
+            if len(contexts) <= settings.batch_norm:  # no statistics of a single row
+                continue
             loss = binary_cross_entropy_with_logits(network(x[contexts]), targets)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from multilogger.flows.errors import explain
 from multilogger.flows.prepare import prepare
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
+from tests.flows.test_killing import servers_below
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -173,15 +175,23 @@ def test_stage_says_its_inputs_and_where_the_result_is(cli: Cli, store_root: Pat
     assert (store_root / "mlflow-artifacts" / "digits" / run_id / "artifacts" / "summary.json").is_file()
 
 
-def test_ephemeral_server_by_default(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ephemeral_server_by_default(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No server, no database, no network: what `make run` does on a fresh machine."""
     monkeypatch.delenv("PREFECT_API_URL")
     monkeypatch.delenv("PREFECT_HOME")
-    done = cli("prepare", MULTILOGGER_HOME=str(tmp_path / "store"))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("computed") == 3
-    assert done.stderr == ""
-    assert "multilogger ui" in done.stdout
+    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path / "store"))
+    process = subprocess.Popen(
+        [command, "prepare"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    servers = {0}
+    while process.poll() is None:
+        servers.add(servers_below(process.pid))
+        time.sleep(0.1)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert servers == {0, 1}
+    assert out.count("computed") == 3
+    assert "multilogger ui" in out
     assert (tmp_path / "store" / "prefect" / "prefect.db").is_file()
 
 

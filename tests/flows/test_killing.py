@@ -30,9 +30,10 @@ def wait_for_temporary_folder(process: subprocess.Popen[bytes], store_root: Path
 def servers_below(pid: int) -> int:
     """How many Prefect servers a process has started."""
     shown = subprocess.run(
-        ["ps", "-ww", "-o", "args=", "--ppid", str(pid)], capture_output=True, text=True, check=True
+        ["ps", "-A", "-ww", "-o", "ppid=,args="], capture_output=True, text=True, check=True
     )
-    return shown.stdout.count(PROGRAM)
+    rows = [line.split(maxsplit=1) for line in shown.stdout.splitlines()]
+    return sum(row[0] == str(pid) and PROGRAM in row[1] for row in rows)
 
 
 def runs(store_root: Path) -> list[Run]:

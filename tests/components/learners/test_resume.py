@@ -1,5 +1,6 @@
 """A killed run that goes on from its checkpoint ends with the same bits as one that was not."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,20 @@ def test_checkpoint_is_two_files_without_pickle(
 ) -> None:
     learn("weighted-reg", log, replace(quick, epochs=8), 0, checkpoint=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "epoch-8.safetensors"]
+
+
+def test_checkpoint_of_another_layout_is_not_gone_on_from(
+    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    """One of an earlier version would lack what today's learners look for."""
+    settings = replace(quick, epochs=4, checkpoint_every=1)
+    with pytest.raises(Killed):
+        learn("naive", log, settings, 7, kill_after(2), tmp_path)
+    index = json.loads((tmp_path / "checkpoint.json").read_text())
+    (tmp_path / "checkpoint.json").write_text(json.dumps({k: v for k, v in index.items() if k != "layout"}))
+    heard: list[int] = []
+    learn("naive", log, settings, 7, lambda record: heard.append(record.epoch), tmp_path)
+    assert heard == [1, 2, 3, 4]
 
 
 def test_checkpoint_of_another_run_is_refused(

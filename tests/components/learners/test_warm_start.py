@@ -7,10 +7,10 @@ import torch
 from scipy.special import expit, rel_entr
 
 from multilogger.components.learners import network_learner, wcrm
-from multilogger.components.learners.learned_policy import network_logits
+from multilogger.components.learners.learned_policy import load_policy, network_logits
 from multilogger.components.learners.measure import Measure
 from multilogger.components.learners.memory_measure import MemoryMeasure
-from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.methods import METHODS, learn, planned_epochs
 from multilogger.components.learners.objectives import NAIVE
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
@@ -20,7 +20,7 @@ from multilogger.components.learners.warm_start import clone_best_logger
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, log_probability
-from multilogger.tests.components.learners.test_resume import check_resume
+from tests.components.learners.test_resume import check_resume
 
 BEST = 1  # the fair logger of the small problem; the other one is nearly uniform
 CLONING = ("naive", "weighted", "balanced", "weighted-reg", "weighted-exact", "wcrm")
@@ -95,6 +95,31 @@ def test_resumed_run_equals_the_unbroken_one(
     settings = replace(quick, warm_start=20, epochs=5, checkpoint_every=1)
     for stop in (1, 4):
         check_resume(method, log, settings, tmp_path / str(stop), stop)
+
+
+@pytest.mark.parametrize("method", ["naive", "weighted-exact", "wcrm"])
+def test_resumed_run_from_disk_equals_the_unbroken_one(
+    method: str, streamed: StreamedLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    settings = replace(quick, warm_start=5, epochs=3, checkpoint_every=1)
+    check_resume(method, streamed, settings, tmp_path, 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_planned_epochs_are_those_that_are_made(
+    method: str, log: TrainingLog, quick: LearnerSettings
+) -> None:
+    settings = replace(quick, epochs=3, patience=1000, model_epochs=2, wcrm_rounds=1, wcrm_iterations=2)
+    assert len(learn(method, log, settings, 0).records) == planned_epochs(method, settings)
+
+
+def test_files_of_a_policy_without_a_warm_start_do_not_speak_of_one(
+    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    """They are byte for byte those that were kept before there were warm starts."""
+    learn("naive", log, replace(quick, epochs=1), 0).policy.save(tmp_path)
+    assert "warm_start" not in (tmp_path / "policy.json").read_text()
+    assert load_policy(tmp_path).settings.warm_start == 0
 
 
 @pytest.mark.parametrize("method", METHODS)
