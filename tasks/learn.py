@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, model_validator
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import ADDITIVE_METHODS, PRESETS, preset
+from multilogger.components.learners.presets import ADDITIVE_METHODS, PAPER, PRESETS, preset
 from multilogger.components.learners.settings import LearnerSettings, newer_and_unused
 from multilogger.components.loggers import load_policies
 from multilogger.tasks.additivity_check import check_additivity
@@ -62,7 +62,7 @@ class LearnSettings(StageSettings):
     @classmethod
     def described(cls) -> dict[str, SettingText]:
         numbers = {
-            f.name: SettingText("", f"as the preset says; of the paper {shown(f.default)}")
+            f.name: SettingText("", f"as the preset says; 'paper' has {shown(getattr(PAPER, f.name))}")
             for f in fields(LearnerSettings)
         }
         return CHOICES | numbers | MEMORY

@@ -1,6 +1,7 @@
 """A policy by whatever a person calls it: a folder, an MLflow run, or an MLflow model; and whence it came."""
 
 import json
+import re
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
     from multilogger.components.learners.learned_policy import LearnedPolicy
+    from multilogger.tasks.engine.tracking import Tracker
 
 MODELS = "models:/"
+RUN_ID = "[0-9a-z]{32}|[0-9a-f]{6,31}"
 LEARN_RUN_TAG = "stage.learn.run_id"
 
 
@@ -42,10 +45,10 @@ def find_policy(source: str, store: Store) -> NamedPolicy:
     folder = Path(source).expanduser()
     if folder.is_dir():
         return _from_folder(folder, source)
-    if not source.startswith(MODELS) and (len(source) != 32 or not source.isalnum()):
+    if not source.startswith(MODELS) and not re.fullmatch(RUN_ID, source):
         raise BadInput(
-            f"no policy at {source!r}: give a folder with {' and '.join(POLICY_FILES)}, an MLflow run id (32 "
-            "characters), or a model such as models:/multilogger-yeast@champion"
+            f"no policy at {source!r}: give a folder with {' and '.join(POLICY_FILES)}, an MLflow run id or "
+            "the first characters of one, or a model such as models:/multilogger-yeast@champion"
         )
     return _from_mlflow(source, store)
 
@@ -77,11 +80,11 @@ def _from_mlflow(source: str, store: Store) -> NamedPolicy:
 
     from multilogger.tasks.engine.tracking import Tracker
 
-    Tracker(store)  # says what is wrong with MLflow's store, if anything is
+    tracker = Tracker(store)  # says what is wrong with MLflow's store, if anything is
     client = _client(store)
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            run = _learn_run(client, source)
+            run = _learn_run(client, tracker, source)
             folder = Path(scratch)
             if source.startswith(MODELS):
                 where = Path(download_artifacts(source, dst_path=scratch, tracking_uri=store.tracking_uri))
@@ -109,13 +112,13 @@ def _client(store: Store) -> "MlflowClient":
     return MlflowClient(store.tracking_uri, store.tracking_uri)
 
 
-def _learn_run(client: "MlflowClient", source: str) -> "Run | None":
+def _learn_run(client: "MlflowClient", tracker: "Tracker", source: str) -> "Run | None":
     """The run of the `learn` stage behind a run id or a model; None for a model that no run has made."""
     is_model = source.startswith(MODELS)
     run_id = _run_of_model(client, source.removeprefix(MODELS)) if is_model else source
     if not run_id:
         return None
-    run = client.get_run(run_id)
+    run = tracker.run(run_id)
     if run.data.tags.get("stage") == "learn" or is_model:
         return run
     if LEARN_RUN_TAG in run.data.tags:

@@ -36,4 +36,4 @@ def stages(context: typer.Context) -> None:
                 {"setting": name, "default": text.default, "meaning": text.meaning}
                 for name, text in stage.settings_type.described().items()
             ]
-            Terminal().table(f"{stage.name}: {stage.summary}", rows)
+            Terminal().table(f"{stage.name}: {stage.summary}", rows or [{"setting": "none"}])

@@ -40,6 +40,6 @@ def test_without_a_note_mlflow_knows_the_run(store: Store) -> None:
     cell = tracker.start("digits", "a cell", store.locks / "flow-x", {"stage.evaluate.run_id": "scores"})
     tracker.finish(cell)
     assert run_of(store, "scores") == cell
-    store.cell_runs.mkdir()
+    assert (store.cell_runs / "k").read_text() == f"scores {cell}"  # noted for the next time
     (store.cell_runs / "k").write_text("damaged")
     assert run_of(store, "scores") == cell

@@ -17,6 +17,7 @@ from multilogger.flows.errors import explain
 from multilogger.flows.prepare import prepare
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
+from multilogger.tasks.registry import STAGES
 from tests.flows.test_killing import servers_below
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -48,10 +49,10 @@ def test_version(cli: Cli) -> None:
 def test_datasets_and_stages_are_listed(cli: Cli) -> None:
     listed = cli("datasets").stdout
     assert all(name in listed for name in ("digits", "scene", "yeast", "tmc", "tmc500", "30,438"))
-    settings = cli("stages").stdout
-    assert all(
-        name in settings for name in ("download", "reduce", "train-loggers", "replay", "crf_C", "split_by")
-    )
+    stages = cli("stages")
+    assert stages.returncode == 0
+    assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)
+    assert all(name in stages.stdout for name in ("crf_C", "split_by", "'paper' has 600", "eta"))
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_policies_by_run_by_flow_by_model_and_by_alias(learned: Finished, option
     for name in (
         run_id,
         learned.run_id,
+        learned.run_id[:12],
         f"models:/{model_id}",
         "models:/policies-of-mine@champion",
         "models:/policies-of-mine/1",
