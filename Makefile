@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SMALL := logger-1 logger-2 weighted weighted-reg weighted-exact additive
-PARALLEL := -n 2 --dist worksteal
+PARALLEL := -n 3 --dist worksteal  # some tests wait for a clock or a server
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: run test check quick ui clean

@@ -2,6 +2,7 @@
 
 Called as `python -m multilogger.flows.deployment_runner SCHEDULE`, with a `Schedule` in JSON.
 """
+# ruff: noqa: E402 - a line stands before the slow imports
 
 import asyncio
 import logging
@@ -9,6 +10,8 @@ import os
 import signal
 import sys
 from typing import cast
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to end while everything is imported: no traceback
 
 from prefect import serve
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
