@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from multilogger.components.learners.additive_model import additive_loss
 from multilogger.components.learners.methods import learn
+from multilogger.components.learners.presets import ADDITIVE_METHODS
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training_log import TrainingLog
 
@@ -25,7 +27,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """The best epoch of one seed."""
+    """The best epoch of one seed; of an additive model, score and risk are both its squared error."""
 
     score: float
     risk: float
@@ -98,13 +100,26 @@ def judge(candidate: Candidate, logs: dict[int, TrainingLog], seeds: Sequence[in
     for seed in seeds:
         if seed in candidate.outcomes:
             continue
-        started = time.process_time()
-        best = learn(candidate.method, logs[seed], candidate.settings, seed).best
-        seconds = time.process_time() - started
-        candidate.outcomes[seed] = Outcome(
-            best.validation_score, best.validation_risk, best.eligible, best.epoch, seconds
-        )
+        candidate.outcomes[seed] = outcome_of(candidate, logs[seed], seed)
     return candidate
+
+
+def outcome_of(candidate: Candidate, log: TrainingLog, seed: int) -> Outcome:
+    """Learn once and look at the validation split.
+
+    An additive model is judged by its squared error, made of logged losses alone: under a nearly uniform
+    logger that is the Brier score of its probabilities, which is why it chooses well.
+    """
+    started = time.process_time()
+    learned = learn(candidate.method, log, candidate.settings, seed)
+    seconds = time.process_time() - started
+    best = learned.best
+    score, risk = best.validation_score, best.validation_risk
+    if candidate.method in ADDITIVE_METHODS:
+        unseen, p = log.part(validation=True), learned.policy.mean_probabilities(log.x)
+        residuals = unseen.delta - additive_loss(p[unseen.context], unseen.action)
+        score = risk = float(residuals @ residuals) / len(residuals)
+    return Outcome(score, risk, best.eligible, best.epoch, seconds)
 
 
 def describe(candidate: Candidate, against: Candidate | None) -> str:

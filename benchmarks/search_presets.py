@@ -3,10 +3,12 @@
     python benchmarks/search_presets.py <mirror> yeast weighted
     python benchmarks/search_presets.py <mirror> yeast weighted-reg --kappas 0.25 1 4 --taus 0.5 1 2
     python benchmarks/search_presets.py <mirror> tmc500 wcrm --set warm_start=5 --try clip=[3,10]
+    python benchmarks/search_presets.py <mirror> yeast additive --only weight_decay input_dropout --mlflow
 
-A direct method goes through its settings one after the other. A constrained method is searched against a
-constraint that never binds, which is its direct twin bit for bit: the grid is learned with a few seeds, the
-best of it with all, and one of those is taken only if it is clearly better than the twin.
+A method goes through its settings one after the other; `additive` by squared error on contexts that no member
+has seen. A constrained method is searched against a constraint that never binds, which is its direct twin bit
+for bit: the grid is learned with a few seeds, the best of it with all, and taken only if it is clearly better
+than the twin.
 
 The log is split by context: rows of one context on both sides of a split by row would hide a policy that has
 learned its contexts by heart. Seeds are not those of the reported measurements. No test data is read.
@@ -35,7 +37,7 @@ from candidates import (
 )
 
 from multilogger.components.learners.methods import METHODS
-from multilogger.components.learners.presets import NEVER_BINDS, preset
+from multilogger.components.learners.presets import ADDITIVE_METHODS, NEVER_BINDS, preset
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.replay import SplitBy
@@ -65,6 +67,14 @@ CLOSED_FORM: Values = {
     "weight_decay": (0.0, 0.1),
     "batch_size": (500, 1000),
     "patience": (30, 15),
+}
+ADDITIVE: Values = {
+    "weight_decay": (0.1, 0.3, 1.0, 3.0, 6.0),
+    "input_dropout": (0.0, 0.2, 0.4),
+    "hidden": ((64,), (128,), (256,)),
+    "risk_rate": (5e-4, 1e-3, 2e-3),
+    "context_batch": (64, 128, 256),
+    "folds": (5, 8),
 }
 KAPPAS = (0.25, 1.0, 4.0, 16.0)
 TAUS = (0.5, 1.0, 2.0, 4.0)
@@ -168,6 +178,7 @@ def values_to_try(arguments: argparse.Namespace, start: LearnerSettings) -> Valu
         lists = parsed(arguments.tries)
         return {name: tuple(typed(start, {name: v})[name] for v in tries) for name, tries in lists.items()}
     values = CLOSED_FORM if arguments.method.endswith("-exact") else DIRECT
+    values = ADDITIVE if arguments.method in ADDITIVE_METHODS else values
     return values if arguments.only is None else {name: values[name] for name in arguments.only}
 
 

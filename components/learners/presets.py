@@ -165,7 +165,7 @@ TUNED_EXACT_KAPPA_ELSEWHERE = {"naive-exact": 4000.0, "weighted-exact": 24.0, "b
 
 
 # ---------------------------------------------------------------------------------------------- additive
-# Chosen by benchmarks/search_additive.py: squared error on the rows of contexts that no member has seen.
+# Chosen by squared error on the rows of contexts that no member has seen.
 ADDITIVE = replace(
     TUNED,
     risk_rate=1e-3,
