@@ -3,6 +3,7 @@
 import pytest
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.presets import NEVER_BINDS
 from multilogger.flows.cells import Cell
 from multilogger.flows.experiments import CHOICES, EXPERIMENTS, TARGETS, Scope, plan_of
 
@@ -42,6 +43,20 @@ def test_temperature_sweeps_have_ten_temperatures_and_two_lines(figure: str, met
     assert {c.method for c in swept} == {f"{method}-reg"}
     assert [c.chosen()["learn"].params()["tau"] for c in swept] == [c.tau for c in swept]
     assert {c.method for c in cells if c.tau is None} == {method, "wcrm"}
+
+
+@pytest.mark.parametrize("dataset", ["scene", "yeast", "tmc500", "digits"])
+def test_sweeps_have_a_constraint_that_binds_where_the_preset_leaves_it_open(dataset: str) -> None:
+    for figure in ("figure1", "figure2", "figure3"):
+        cells = plan_of([figure], Scope(datasets=(dataset,), seeds=1))[figure]
+        swept = [c for c in cells if c.method.endswith("-reg")]
+        assert swept
+        assert all(c.chosen()["learn"].params()["kappa"] < NEVER_BINDS for c in swept)
+
+
+def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
+    cells = plan_of(["figure2"], Scope(seeds=1, preset="paper"))["figure2"]
+    assert {c.chosen()["learn"].params()["kappa"] for c in cells if c.tau is not None} == {10.0}
 
 
 def test_every_choice_differs_from_the_default() -> None:
