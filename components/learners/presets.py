@@ -143,7 +143,10 @@ class Bound:
 # `benchmarks/results/search_presets.csv` has all that was tried.
 TUNED_BOUNDS: dict[str, dict[str, Bound]] = {
     "digits": {"weighted-reg": Bound(kappa=0.25, inner_iterations=5)},
-    "scene": {"weighted-reg": Bound(kappa=0.5, inner_iterations=5)},
+    "scene": {
+        "naive-reg": Bound(kappa=0.5),
+        "weighted-reg": Bound(kappa=0.5, tau=4.0, inner_iterations=5),
+    },
 }
 
 # The -exact methods: kappa on the scale of the closed form, twice the batch of the others and a patience of
