@@ -53,6 +53,20 @@ REAL_MIRROR = Path(os.environ.get("MULTILOGGER_TEST_MIRROR") or REPOSITORY.paren
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let every process of several begin with its share of the slow tests: begun last, one would end alone."""
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    quick = [item for item in items if not item.get_closest_marker("slow")]
+    size = -(-len(items) // count)
+    ordered: list[pytest.Item] = []
+    for place in range(count):
+        share = slow[place::count]
+        ordered += share + quick[: size - len(share)]
+        quick = quick[size - len(share) :]
+    items[:] = ordered + quick
+
+
 @pytest.fixture
 def real_mirror() -> Path:
     """The real scene, yeast and tmc500 files."""
