@@ -84,14 +84,14 @@ def difference(
 def clearly_better(one: Candidate, other: Candidate) -> bool:
     """Whether `one` should replace `other`.
 
-    Its paired score is lower by a standard error at least, and its risk is not higher: the score adds a
-    standard error to the risk, so a policy that merely stays closer to the logs lowers it without being
-    better. What the guard refuses never replaces what it accepts.
+    Its paired score is lower by more than a standard error, which a difference in one seed alone never is,
+    and its risk is not higher: the score adds a standard error to the risk, so a policy that merely stays
+    closer to the logs lowers it without being better. What the guard refuses never replaces what it accepts.
     """
     if one.eligible != other.eligible:
         return one.eligible
     score = difference(one, other)
-    clear = score.mean < 0 and not abs(score.mean) < score.standard_error
+    clear = score.mean < 0 and not abs(score.mean) < 1.001 * score.standard_error
     return clear and difference(one, other, "risk").mean <= 0
 
 
