@@ -1,6 +1,5 @@
 """A reproduction that runs by the clock: what a person asked for, checked before anything starts."""
 
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
@@ -44,36 +43,3 @@ def checked_schedule(name: str, cron: str, timezone: str, parameters: dict[str, 
         first = error.errors()[0]
         reason = first["msg"].removeprefix("Value error, ")
         raise BadInput(f"bad --{first['loc'][0]} {first['input']!r}: {reason}") from error
-
-
-def reproduce_parameters(
-    target: str,
-    datasets: list[str] | None,
-    methods: list[str] | None,
-    seeds: int,
-    preset: str,
-    mirror: str | None,
-    out: Path,
-    assignments: list[str],
-    workers: int,
-) -> dict[str, Any]:
-    """The flow's parameters; paths are absolute, because a run may start in another folder."""
-    from multilogger.flows.experiments import Scope, plan_of
-    from multilogger.flows.settings import parse_assignments
-
-    if mirror is not None and "://" not in mirror:
-        mirror = str(Path(mirror).expanduser().absolute())
-    settings = parse_assignments(assignments, "learn")
-    chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
-    plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))
-    return {
-        "target": target,
-        "datasets": datasets or None,
-        "methods": methods or None,
-        "seeds": seeds,
-        "preset": preset,
-        "mirror": mirror,
-        "out": str(out.expanduser().absolute()),
-        "settings": settings,
-        "workers": workers,
-    }

@@ -15,7 +15,8 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.flows.learn import learn
 from multilogger.flows.reproduce import reproduce
-from multilogger.flows.schedule import checked_schedule, reproduce_parameters
+from multilogger.flows.reproduce_parameters import check_plan, from_any_folder, reproduce_parameters
+from multilogger.flows.schedule import checked_schedule
 from tests.flows.prefect_api import ask, runs_of, states_of, trigger
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -160,7 +161,9 @@ def test_bad_schedules(given: dict[str, str], message: str) -> None:
 
 
 def parameters(target: str = "table2", dataset: str = "digits", mirror: str | None = None) -> dict[str, Any]:
-    return reproduce_parameters(target, [dataset], None, 3, "tuned", mirror, Path("out"), ["tau=2"], 1)
+    typed = reproduce_parameters(target, [dataset], None, 3, "tuned", mirror, Path("out"), ["tau=2"], 1)
+    check_plan(typed)
+    return from_any_folder(typed)
 
 
 def test_parameters_are_the_flow_s_with_absolute_paths(
