@@ -93,10 +93,20 @@ class LearnSettings(StageSettings):
 def check_method(method: str) -> None:
     """Refuse a method that is neither a learner nor a reference."""
     from multilogger.components.learners.methods import METHODS
-    from multilogger.components.learners.references import REFERENCES, is_reference
+    from multilogger.components.learners.references import is_reference, reference_names
 
     if method not in METHODS and not is_reference(method):
-        raise BadInput(f"unknown method {method!r}; choose one of {', '.join((*METHODS, *REFERENCES))}")
+        raise BadInput(
+            f"unknown method {method!r}; choose one of {', '.join((*METHODS, *reference_names()))}"
+        )
+
+
+def check_loggers(settings: LearnSettings, loggers: int) -> None:
+    """Refuse a reference to a logger that there is not."""
+    from multilogger.components.learners.references import check_reference, is_reference
+
+    if is_reference(settings.method):
+        check_reference(settings.method, loggers)
 
 
 @stage("learn", version=1)
