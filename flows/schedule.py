@@ -7,6 +7,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from multilogger.components.errors import BadInput
 
 FLOW = "reproduce"
+WANTED = {
+    "name": "use letters, digits, '-', '_' and '.'",
+    "cron": "give minute hour day month weekday, such as '0 2 * * *'",
+    "timezone": "give a name of the tz database, such as Europe/Berlin",
+}
 
 
 class Schedule(BaseModel):
@@ -23,7 +28,7 @@ class Schedule(BaseModel):
     @classmethod
     def _plain(cls, name: str) -> str:
         if not name or not all(letter.isalnum() or letter in "-_." for letter in name):
-            raise ValueError("use letters, digits, '-', '_' and '.'")
+            raise ValueError(WANTED["name"])
         return name
 
     @property
@@ -41,5 +46,5 @@ def checked_schedule(name: str, cron: str, timezone: str, parameters: dict[str, 
         return Schedule(name=name, cron=cron, timezone=timezone, parameters=parameters)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = first["msg"].removeprefix("Value error, ")
-        raise BadInput(f"bad --{first['loc'][0]} {first['input']!r}: {reason}") from error
+        option = str(first["loc"][0])
+        raise BadInput(f"bad --{option} {first['input']!r}: {WANTED[option]}") from error
