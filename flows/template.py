@@ -105,6 +105,10 @@ def _stage_runs(run: Run) -> dict[str, str]:
 
 def _usable(tracker: Tracker, run_id: str) -> Run:
     """A finished run of ours, or one line on why it is none."""
+    if not run_id.strip():
+        raise BadInput(
+            "--run is empty; give an MLflow run id or how it begins, as 'multilogger compare' shows it"
+        )
     try:
         run = tracker.run(run_id)
     except MlflowException as error:

@@ -114,6 +114,10 @@ def test_stage_run_is_a_template_with_and_without_its_flow(finished: Finished) -
     assert rerun_from("learn", learn_run).outcome.status is Status.CACHED
 
 
+def empty(_: MlflowClient, __: Finished) -> str:
+    return ""
+
+
 def unknown(_: MlflowClient, __: Finished) -> str:
     return "0" * 32
 
@@ -150,6 +154,7 @@ def prepared(_: MlflowClient, __: Finished) -> str:
 @pytest.mark.parametrize(
     ("choose", "changes", "message"),
     [
+        (empty, {}, "--run is empty; give an MLflow run id"),
         (unknown, {}, "has no run 0000.*, nor a single one whose id begins so"),
         (failed, {}, "is FAILED; a template must have finished"),
         (deleted, {}, "was deleted; restore it in MLflow"),
