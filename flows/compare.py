@@ -5,10 +5,11 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from multilogger.components.datasets import DATASETS
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.flows.champion import champion_of
-from multilogger.flows.recorded_cells import RecordedCell, recorded_cells
+from multilogger.flows.recorded_cells import RecordedCell, recorded_cells, recorded_datasets
 from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.tracking import Tracker
 
@@ -34,10 +35,7 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
     known = sorted({cell.method for cell in cells})
     wrong = [method for method in methods if method not in known]
     if not cells:
-        raise BadInput(
-            f"MLflow has no finished run of {dataset}; make some with "
-            f"'multilogger learn --dataset {dataset}' or 'multilogger reproduce table2 --dataset {dataset}'"
-        )
+        raise BadInput(f"MLflow has no finished run of {dataset}; {_advice(tracker, dataset)}")
     if wrong:
         raise BadInput(f"MLflow has no finished run of {wrong[0]!r} on {dataset}, only of {', '.join(known)}")
     groups = [group for group in _groups(cells) if not methods or group[0].method in methods]
@@ -52,6 +50,19 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
         rows = [{name: text for name, text in row.items() if name != "settings"} for row in rows]
     title = f"{dataset}: means over seeds with 95 % intervals; the best run is that of least validation risk"
     return Comparison(title, rows)
+
+
+def _advice(tracker: Tracker, dataset: str) -> str:
+    """What to do when a dataset has no runs: own files may have any name, or the name is wrong."""
+    if dataset in DATASETS:
+        return (
+            f"make some with 'multilogger learn --dataset {dataset}' or "
+            f"'multilogger reproduce table2 --dataset {dataset}'"
+        )
+    others = recorded_datasets(tracker)
+    if others:
+        return f"it is no registered dataset, and those with runs are {', '.join(others)}"
+    return f"it is no registered dataset; choose one of {', '.join(DATASETS)}, and 'multilogger learn' first"
 
 
 def _groups(cells: Sequence[RecordedCell]) -> list[list[RecordedCell]]:

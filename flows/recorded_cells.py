@@ -38,6 +38,13 @@ def recorded_cells(tracker: Tracker, dataset: str) -> list[RecordedCell]:
     return list(newest.values())
 
 
+def recorded_datasets(tracker: Tracker) -> list[str]:
+    """The datasets that have a recorded cell."""
+    found = tracker.client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT_PREFIX}%'")
+    names = sorted(experiment.name.removeprefix(EXPERIMENT_PREFIX) for experiment in found)
+    return [name for name in names if _evaluated_runs(tracker, name)]
+
+
 def _evaluated_runs(tracker: Tracker, dataset: str) -> list[Run]:
     """Finished runs of flows that ended in an evaluation; a stage's own run has no tag `flow`."""
     client = tracker.client

@@ -106,6 +106,10 @@ def test_the_best_is_first_also_where_zero_or_more_is_best(tracker: Tracker) -> 
             {"dataset": "yeast"},
             "no finished run of yeast; make some with 'multilogger learn --dataset yeast'",
         ),
+        (
+            {"dataset": "nope"},
+            "no finished run of nope; it is no registered dataset, and those with runs are digits$",
+        ),
         ({"dataset": "digits", "methods": ["wcrm"]}, "no finished run of 'wcrm' on digits, only of weighted"),
         ({"dataset": "digits", "metric": "luck"}, "unknown metric 'luck'; choose one of exp"),
     ],
@@ -114,6 +118,12 @@ def test_what_cannot_be_compared(tracker: Tracker, choices: dict[str, Any], mess
     write_run(tracker, "weighted", 0, 1.0)
     with pytest.raises(BadInput, match=message):
         compare(tracker, **choices)
+
+
+def test_a_wrong_name_in_a_store_without_runs(tracker: Tracker) -> None:
+    tracker.experiment("digits")
+    with pytest.raises(BadInput, match="it is no registered dataset; choose one of digits, scene"):
+        compare(tracker, "nope")
 
 
 @pytest.mark.parametrize(
