@@ -14,6 +14,7 @@ from multilogger.components.loggers import load_policies
 from multilogger.tasks.additivity_check import check_additivity
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import SettingText, StageSettings, shown, stage
 from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
 from multilogger.tasks.log_files import count_log, load_training_log, open_learner_log, stream_log
@@ -164,8 +165,11 @@ def _training_log(
     settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact
 ) -> "TrainingLog | StreamedLog":
     """The log in memory, or on disk if it has more than `memory_rows` rows."""
-    in_memory = count_log(log) <= settings.learner.memory_rows
-    return load_training_log(data, loggers, log) if in_memory else open_learner_log(data, loggers, log)
+    rows, held = count_log(log), settings.learner.memory_rows
+    if rows <= held:
+        return load_training_log(data, loggers, log)
+    say(f"the log has {rows:,} rows, more than learn.memory_rows ({held:,}): learning streams it from disk")
+    return open_learner_log(data, loggers, log)
 
 
 def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:
