@@ -1,7 +1,7 @@
 """Stage: bandit log -> a policy, by any of the methods."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import ADDITIVE_METHODS, PAPER, PRESETS, preset
-from multilogger.components.learners.settings import LearnerSettings, newer_and_unused
+from multilogger.components.learners.settings import MEANINGS, LearnerSettings, newer_and_unused
 from multilogger.components.loggers import load_policies
 from multilogger.tasks.additivity_check import check_additivity
 from multilogger.tasks.dataset_files import load_facts
@@ -36,12 +36,11 @@ CHOICES = {
     "dataset": SettingText("digits", "whose preset to take"),
 }
 
-MEMORY = {
-    "memory_rows": SettingText(
-        shown(LearnerSettings().memory_rows),
-        "rows above which the log is streamed from disk, and the rows that are then held to shuffle it",
-    )
+NUMBERS_TEXT = {
+    name: SettingText("preset's", f"{meaning}; 'paper' has {shown(getattr(PAPER, name))}")
+    for name, meaning in MEANINGS.items()
 }
+MEMORY = {"memory_rows": SettingText(shown(LearnerSettings().memory_rows), MEANINGS["memory_rows"])}
 
 
 class LearnSettings(StageSettings):
@@ -62,11 +61,7 @@ class LearnSettings(StageSettings):
 
     @classmethod
     def described(cls) -> dict[str, SettingText]:
-        numbers = {
-            f.name: SettingText("", f"as the preset says; 'paper' has {shown(getattr(PAPER, f.name))}")
-            for f in fields(LearnerSettings)
-        }
-        return CHOICES | numbers | MEMORY
+        return CHOICES | NUMBERS_TEXT | MEMORY
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Self:

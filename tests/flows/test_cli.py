@@ -55,7 +55,7 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
     stages = cli("stages")
     assert stages.returncode == 0
     assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)
-    assert all(name in stages.stdout for name in ("crf_C", "split_by", "'paper' has 600", "eta"))
+    assert all(name in stages.stdout for name in ("crf_C", "split_by", "passes over the log, at most; 'paper' has 600", "eta"))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,10 @@ def test_typing_errors_are_one_line(cli: Cli, store_root: Path, arguments: list[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "--seeds", "x"], "invalid value for '--seeds': .*integer.* \\(see '.*reproduce --help'\\)"),
+        (
+            ["reproduce", "--seeds", "x"],
+            "invalid value for '--seeds': .*integer.* \\(see '.*reproduce --help'\\)",
+        ),
         (["learn", "--seed", "-1"], "invalid value for '--seed': .*0"),
         (["evaluate", "--logs", "log"], "missing option '--policy'"),
         (["learn", "--colour", "red"], "no such option: --colour"),
