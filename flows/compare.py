@@ -9,11 +9,12 @@ from multilogger.components.datasets import DATASETS
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.flows.champion import champion_of
-from multilogger.flows.recorded_cells import RecordedCell, recorded_cells, recorded_datasets
+from multilogger.flows.recorded_cells import RecordedCell, recorded_cells, recorded_datasets, usual_choices
 from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.tracking import Tracker
 
 RUN_CHARACTERS = 12  # `stage --run` takes the beginning of an id
+CHANGED = "changed from preset"
 MORE_IS_BETTER = frozenset({"effective_rows"})
 METRICS = ("exp", "greedy", "validation_risk", "certificate_log10", "effective_rows")
 COLUMNS = {"exp": "EXP", "greedy": "greedy", "validation_risk": "validation risk"}
@@ -45,9 +46,9 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
         str(champion.run_id) if champion else ""
     )  # of the learning: a cell may have been run again since
     columns = list(dict.fromkeys([metric, *COLUMNS]))
-    rows = [_row(group, groups, columns, crowned) for group in groups]
-    if not any(row["settings"] for row in rows):
-        rows = [{name: text for name, text in row.items() if name != "settings"} for row in rows]
+    rows = [_row(dataset, group, groups, columns, crowned) for group in groups]
+    if not any(row[CHANGED] for row in rows):
+        rows = [{name: text for name, text in row.items() if name != CHANGED} for row in rows]
     title = f"{dataset}: means over seeds with 95 % intervals; the best run is that of least validation risk"
     return Comparison(title, rows)
 
@@ -74,6 +75,7 @@ def _groups(cells: Sequence[RecordedCell]) -> list[list[RecordedCell]]:
 
 
 def _row(
+    dataset: str,
     group: Sequence[RecordedCell],
     groups: Sequence[Sequence[RecordedCell]],
     columns: Sequence[str],
@@ -85,7 +87,7 @@ def _row(
     return {
         "method": first.method,
         "preset": first.preset,
-        "settings": _what_differs(first, groups),
+        CHANGED: _what_changed(dataset, first, groups),
         "seeds": str(len(group)),
         **numbers,
         "best run": best.run_id[:RUN_CHARACTERS],
@@ -93,15 +95,18 @@ def _row(
     }
 
 
-def _what_differs(cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:
-    """The settings in which the rows of one method and preset are not alike."""
+def _what_changed(dataset: str, cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:
+    """The settings that are not those of the preset.
+
+    Data files have no default: these are shown where rows of one method and preset are not alike in them.
+    """
+    usual = usual_choices(dataset, cell)
     others = [g[0].choices for g in groups if (g[0].method, g[0].preset) == (cell.method, cell.preset)]
-    names = sorted({name for choices in others for name in choices})
-    differing = [name for name in names if len({choices.get(name) for choices in others}) > 1]
+    alike = {name for name in cell.choices if len({choices.get(name) for choices in others}) == 1}
     return ", ".join(
-        f"{name.removeprefix('learn.')}={cell.choices[name].replace(' ', '')}"
-        for name in differing
-        if name in cell.choices
+        f"{name.removeprefix('learn.')}={text.replace(' ', '')}"
+        for name, text in sorted(cell.choices.items())
+        if (text != usual[name] if name in usual else name not in alike)
     )
 
 

@@ -86,6 +86,12 @@ class LearnSettings(StageSettings):
         return {name: value for name, value in super().identity().items() if name not in left_out}
 
 
+def preset_numbers(name: str, dataset: str, method: str) -> dict[str, Any]:
+    """The numbers of a preset as JSON values, by setting."""
+    numbers: dict[str, Any] = NUMBERS.dump_python(preset(name, dataset, method), mode="json")
+    return numbers
+
+
 def check_method(method: str) -> None:
     """Refuse a method that is neither a learner nor a reference."""
     from multilogger.components.learners.methods import METHODS

@@ -55,7 +55,10 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
     stages = cli("stages")
     assert stages.returncode == 0
     assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)
-    assert all(name in stages.stdout for name in ("crf_C", "split_by", "passes over the log, at most; 'paper' has 600", "eta"))
+    assert all(
+        name in stages.stdout
+        for name in ("crf_C", "split_by", "passes over the log, at most; 'paper' has 600", "eta")
+    )
 
 
 @pytest.mark.parametrize(
