@@ -38,9 +38,9 @@ def check_plan(parameters: dict[str, Any]) -> None:
     """Refuse what the flow would refuse, before anything starts; this loads the learners."""
     from multilogger.flows.experiments import Scope, plan_of
 
-    given = {name: parameters[name] for name in ("seeds", "preset", "mirror", "settings")}
-    chosen = {name: tuple(parameters[name] or ()) or None for name in ("datasets", "methods")}
-    plan_of([parameters["target"]], Scope(**chosen, **given))
+    datasets, methods = (tuple(parameters[name] or ()) or None for name in ("datasets", "methods"))
+    others = {name: parameters[name] for name in ("seeds", "preset", "mirror", "settings")}
+    plan_of([parameters["target"]], Scope(datasets, methods, **others))
 
 
 def from_any_folder(parameters: dict[str, Any]) -> dict[str, Any]:
