@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import sys
 from importlib.metadata import version
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from multilogger.flows.commands.listings import datasets, stages
 from multilogger.flows.commands.pipeline import learn, prepare, stage
 from multilogger.flows.commands.reproduction import compare, reproduce, serve
 from multilogger.flows.commands.servers import ui, up
+from multilogger.flows.errors import one_line_usage
 
 COMMANDS = (datasets, stages, prepare, learn, reproduce, stage, compare, evaluate, ui, serve, up)
 
@@ -47,7 +49,8 @@ for command in COMMANDS:
 def main() -> None:
     """The console script."""
     _spare_the_collector()
-    app()
+    with one_line_usage():
+        sys.exit(app(standalone_mode=False))
 
 
 def _spare_the_collector() -> None:

@@ -5,14 +5,16 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from multilogger.components.datasets import DATASETS
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.flows.champion import champion_of
-from multilogger.flows.recorded_cells import RecordedCell, recorded_cells
+from multilogger.flows.recorded_cells import RecordedCell, recorded_cells, recorded_datasets, usual_choices
 from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.tracking import Tracker
 
 RUN_CHARACTERS = 12  # `stage --run` takes the beginning of an id
+CHANGED = "changed from preset"
 MORE_IS_BETTER = frozenset({"effective_rows"})
 METRICS = ("exp", "greedy", "validation_risk", "certificate_log10", "effective_rows")
 COLUMNS = {"exp": "EXP", "greedy": "greedy", "validation_risk": "validation risk"}
@@ -34,10 +36,7 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
     known = sorted({cell.method for cell in cells})
     wrong = [method for method in methods if method not in known]
     if not cells:
-        raise BadInput(
-            f"MLflow has no finished run of {dataset}; make some with "
-            f"'multilogger learn --dataset {dataset}' or 'multilogger reproduce table2 --dataset {dataset}'"
-        )
+        raise BadInput(f"MLflow has no finished run of {dataset}; {_advice(tracker, dataset)}")
     if wrong:
         raise BadInput(f"MLflow has no finished run of {wrong[0]!r} on {dataset}, only of {', '.join(known)}")
     groups = [group for group in _groups(cells) if not methods or group[0].method in methods]
@@ -47,11 +46,24 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
         str(champion.run_id) if champion else ""
     )  # of the learning: a cell may have been run again since
     columns = list(dict.fromkeys([metric, *COLUMNS]))
-    rows = [_row(group, groups, columns, crowned) for group in groups]
-    if not any(row["settings"] for row in rows):
-        rows = [{name: text for name, text in row.items() if name != "settings"} for row in rows]
+    rows = [_row(dataset, group, groups, columns, crowned) for group in groups]
+    if not any(row[CHANGED] for row in rows):
+        rows = [{name: text for name, text in row.items() if name != CHANGED} for row in rows]
     title = f"{dataset}: means over seeds with 95 % intervals; the best run is that of least validation risk"
     return Comparison(title, rows)
+
+
+def _advice(tracker: Tracker, dataset: str) -> str:
+    """What to do when a dataset has no runs: own files may have any name, or the name is wrong."""
+    if dataset in DATASETS:
+        return (
+            f"make some with 'multilogger learn --dataset {dataset}' or "
+            f"'multilogger reproduce table2 --dataset {dataset}'"
+        )
+    others = recorded_datasets(tracker)
+    if others:
+        return f"it is no registered dataset, and those with runs are {', '.join(others)}"
+    return f"it is no registered dataset; choose one of {', '.join(DATASETS)}, and 'multilogger learn' first"
 
 
 def _groups(cells: Sequence[RecordedCell]) -> list[list[RecordedCell]]:
@@ -63,6 +75,7 @@ def _groups(cells: Sequence[RecordedCell]) -> list[list[RecordedCell]]:
 
 
 def _row(
+    dataset: str,
     group: Sequence[RecordedCell],
     groups: Sequence[Sequence[RecordedCell]],
     columns: Sequence[str],
@@ -74,7 +87,7 @@ def _row(
     return {
         "method": first.method,
         "preset": first.preset,
-        "settings": _what_differs(first, groups),
+        CHANGED: _what_changed(dataset, first, groups),
         "seeds": str(len(group)),
         **numbers,
         "best run": best.run_id[:RUN_CHARACTERS],
@@ -82,15 +95,18 @@ def _row(
     }
 
 
-def _what_differs(cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:
-    """The settings in which the rows of one method and preset are not alike."""
+def _what_changed(dataset: str, cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:
+    """The settings that are not those of the preset.
+
+    Data files have no default: these are shown where rows of one method and preset are not alike in them.
+    """
+    usual = usual_choices(dataset, cell)
     others = [g[0].choices for g in groups if (g[0].method, g[0].preset) == (cell.method, cell.preset)]
-    names = sorted({name for choices in others for name in choices})
-    differing = [name for name in names if len({choices.get(name) for choices in others}) > 1]
+    alike = {name for name in cell.choices if len({choices.get(name) for choices in others}) == 1}
     return ", ".join(
-        f"{name.removeprefix('learn.')}={cell.choices[name].replace(' ', '')}"
-        for name in differing
-        if name in cell.choices
+        f"{name.removeprefix('learn.')}={text.replace(' ', '')}"
+        for name, text in sorted(cell.choices.items())
+        if (text != usual[name] if name in usual else name not in alike)
     )
 
 

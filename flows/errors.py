@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import typer
 
@@ -17,6 +18,9 @@ BUG = 1
 INCOMPLETE = 3
 INTERRUPTED = 130
 TERMINATED = 143
+
+# Newer versions of Typer have a copy of click inside, without a public name for this class.
+UsageError = cast(type[typer.BadParameter], typer.BadParameter.__bases__[0])
 
 REMEDIES = {
     errno.ENOSPC: f"the disk is full: free some space, or move the store with {ROOT_VARIABLE}",
@@ -43,6 +47,18 @@ def one_line_errors(debug: bool) -> Iterator[None]:
             traceback.print_exception(error)
         line, code = explain(error)
         _stop(line, code)
+
+
+@contextmanager
+def one_line_usage() -> Iterator[None]:
+    """Turn what is wrong with the options themselves into one line too."""
+    try:
+        yield
+    except UsageError as error:
+        if text := error.format_message().rstrip("."):  # none: the help was shown instead
+            command = error.ctx.command_path if error.ctx else "multilogger"
+            sys.stderr.write(f"multilogger: {text[0].lower()}{text[1:]} (see '{command} --help')\n")
+        sys.exit(USER_ERROR)
 
 
 def _terminate(_signal: int, _frame: object) -> None:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from multilogger.flows.evaluate_policy import Evaluated, EvaluateOptions, evaluate_on_logs
 from multilogger.flows.evaluation_files import estimate_table, logger_table, metrics_of, write_files
-from multilogger.flows.out_folder import writable_folder
+from multilogger.flows.out_folder import check_folder, writable_folder
 from multilogger.flows.terminal import Terminal
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.progress import watched_by
@@ -31,7 +31,7 @@ def run_evaluation(options: EvaluateOptions, debug: bool) -> str | None:
     """Evaluate, write the files, record the run, and print; the id of the MLflow run, if there is one."""
     if not debug:
         os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
-    writable_folder(options.out)
+    check_folder(options.out)
     with Terminal() as terminal, watched_by(terminal):
         done = evaluate_on_logs(options)
         run_id = keep(done, options)
@@ -57,9 +57,9 @@ def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         write_files(folder, result, facts, title, options.level)
-        writable_folder(options.out)
+        out = writable_folder(options.out)
         for path in sorted(folder.iterdir()):
-            shutil.copyfile(path, options.out / path.name)
+            shutil.copyfile(path, out / path.name)
         if not options.track:
             return None
         with _recorded(done, options) as (tracker, run_id):

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 from mlflow.entities import Run
 
-from multilogger.tasks.engine.tracking import BATCH, EXPERIMENT_PREFIX, Tracker
+from multilogger.components.learners.presets import PRESETS
+from multilogger.flows.pipeline import LEARN
+from multilogger.flows.settings import flat, pipeline_settings
+from multilogger.tasks.engine.tracking import BATCH, EXPERIMENT_PREFIX, Tracker, param_text
+from multilogger.tasks.learn import preset_numbers
 from multilogger.tasks.registry import STAGES
 
 NOT_A_CHOICE = frozenset({"download.mirror", "learn.method", "learn.preset"}) | {
@@ -36,6 +40,25 @@ def recorded_cells(tracker: Tracker, dataset: str) -> list[RecordedCell]:
         identity = (cell.method, cell.preset, cell.seed, *sorted(cell.choices.items()))
         newest.setdefault(identity, cell)
     return list(newest.values())
+
+
+def usual_choices(dataset: str, cell: RecordedCell) -> dict[str, str]:
+    """What a cell would have if nobody had changed a setting, but for its data; empty for unknown presets."""
+    if cell.preset not in PRESETS:
+        return {}
+    usual = flat(
+        pipeline_settings([name for name in LEARN if name not in ("download", "learn")], dataset, cell.seed)
+    )
+    numbers = preset_numbers(cell.preset, dataset, cell.method)
+    usual |= {f"learn.{name}": value for name, value in numbers.items()} | {"learn.seed": cell.seed}
+    return {name: param_text(value) for name, value in usual.items()}
+
+
+def recorded_datasets(tracker: Tracker) -> list[str]:
+    """The datasets that have a recorded cell."""
+    found = tracker.client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT_PREFIX}%'")
+    names = sorted(experiment.name.removeprefix(EXPERIMENT_PREFIX) for experiment in found)
+    return [name for name in names if _evaluated_runs(tracker, name)]
 
 
 def _evaluated_runs(tracker: Tracker, dataset: str) -> list[Run]:

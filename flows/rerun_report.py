@@ -1,5 +1,7 @@
 """`multilogger stage --run`: one stage of a finished run again, and what came of it beside what was."""
 
+from collections.abc import Mapping
+
 import typer
 
 from multilogger.components.errors import BadInput
@@ -25,7 +27,7 @@ def rerun_and_report(
     """Check everything, run the stage, print the comparison, and return the id of the new run."""
     _refuse_other_options(context)
     tracker, changes = existing_runs(), parse_assignments(assignments, stage)
-    from multilogger.flows.template import read_template
+    from multilogger.flows.template import nearest_with, read_template
 
     template = read_template(tracker, run_id)
     template.chosen(stage, changes)  # said before anything starts
@@ -34,32 +36,35 @@ def rerun_and_report(
         from multilogger.flows.summary import stage_rows
 
         done = rerun_from(stage, run_id, changes, refresh)
-    changed = differences(template, stage, changes)
+    changed, earlier = differences(template, stage, changes), nearest_with(tracker, template, stage)
     typer.echo(f"Template    {template.name} ({template.run_id})")
     news = [f"{name} {then} -> {now}" for name, (then, now) in changed.items()]
     typer.echo(f"Changed     {', '.join(news) or 'nothing'}")
+    if earlier is not None and earlier is not template:
+        typer.echo(f"Compared    {earlier.name} ({earlier.run_id}); the template has not run {stage}")
     if done.inputs:
         terminal.table("Inputs", stage_rows(done.inputs))
     terminal.table("Result", stage_rows({stage: done.outcome}))
-    then = template.stage_runs.get(stage)
-    rows = metric_rows(
-        stage, tracker.metrics(then) if then else {}, tracker.metrics(done.outcome.artifact.run_id)
-    )
-    if rows:
+    then = tracker.metrics(earlier.stage_runs[stage]) if earlier else {}
+    now = tracker.metrics(done.outcome.artifact.run_id)
+    if rows := metric_rows(stage, then, now, "template" if earlier is template else "earlier run"):
         terminal.table("Metrics", rows)
     return done.run_id
 
 
-def metric_rows(stage: str, then: dict[str, float], now: dict[str, float]) -> Rows:
-    """A stage's metrics of two runs, side by side."""
+def metric_rows(
+    stage: str, then: Mapping[str, float], now: Mapping[str, float], called: str = "template"
+) -> Rows:
+    """A stage's metrics of two runs, side by side, the first under a name; alone if there is no first."""
     wanted = HEADLINES.get(stage, ("",))
     names = [name for name in sorted(now.keys() | then.keys()) if name.startswith(wanted)]
     return [
-        {"metric": name, "template": _number(then, name), "this run": _number(now, name)} for name in names
+        {"metric": name, **({called: _number(then, name)} if then else {}), "this run": _number(now, name)}
+        for name in names
     ]
 
 
-def _number(values: dict[str, float], name: str) -> str:
+def _number(values: Mapping[str, float], name: str) -> str:
     return f"{values[name]:.4g}" if name in values else ""
 
 

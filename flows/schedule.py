@@ -1,6 +1,5 @@
 """A reproduction that runs by the clock: what a person asked for, checked before anything starts."""
 
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
@@ -8,6 +7,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from multilogger.components.errors import BadInput
 
 FLOW = "reproduce"
+WANTED = {
+    "name": "use letters, digits, '-', '_' and '.'",
+    "cron": "give minute hour day month weekday, such as '0 2 * * *'",
+    "timezone": "give a name of the tz database, such as Europe/Berlin",
+}
 
 
 class Schedule(BaseModel):
@@ -24,7 +28,7 @@ class Schedule(BaseModel):
     @classmethod
     def _plain(cls, name: str) -> str:
         if not name or not all(letter.isalnum() or letter in "-_." for letter in name):
-            raise ValueError("use letters, digits, '-', '_' and '.'")
+            raise ValueError(WANTED["name"])
         return name
 
     @property
@@ -42,38 +46,5 @@ def checked_schedule(name: str, cron: str, timezone: str, parameters: dict[str, 
         return Schedule(name=name, cron=cron, timezone=timezone, parameters=parameters)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = first["msg"].removeprefix("Value error, ")
-        raise BadInput(f"bad --{first['loc'][0]} {first['input']!r}: {reason}") from error
-
-
-def reproduce_parameters(
-    target: str,
-    datasets: list[str] | None,
-    methods: list[str] | None,
-    seeds: int,
-    preset: str,
-    mirror: str | None,
-    out: Path,
-    assignments: list[str],
-    workers: int,
-) -> dict[str, Any]:
-    """The flow's parameters; paths are absolute, because a run may start in another folder."""
-    from multilogger.flows.experiments import Scope, plan_of
-    from multilogger.flows.settings import parse_assignments
-
-    if mirror is not None and "://" not in mirror:
-        mirror = str(Path(mirror).expanduser().absolute())
-    settings = parse_assignments(assignments, "learn")
-    chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
-    plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))
-    return {
-        "target": target,
-        "datasets": datasets or None,
-        "methods": methods or None,
-        "seeds": seeds,
-        "preset": preset,
-        "mirror": mirror,
-        "out": str(out.expanduser().absolute()),
-        "settings": settings,
-        "workers": workers,
-    }
+        option = str(first["loc"][0])
+        raise BadInput(f"bad --{option} {first['input']!r}: {WANTED[option]}") from error

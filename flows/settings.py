@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.stage import StageSettings
+from multilogger.tasks.learn import LearnSettings, check_loggers
 from multilogger.tasks.registry import STAGES
 from multilogger.tasks.replay import ReplaySettings
 from multilogger.tasks.train_loggers import TrainLoggersSettings
@@ -59,10 +60,17 @@ def pipeline_settings(
             )
         chosen[owner][setting] = value
     built = {name: _build(name, chosen[name]) for name in stages}
-    loggers, replay = built.get("train-loggers"), built.get("replay")
-    if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
-        replay.passes_of(len(loggers.alphas))  # said now, not after the loggers are trained
+    _check_together(built)
     return built
+
+
+def _check_together(built: PipelineSettings) -> None:
+    """What stages need of each other's settings, said now and not after the loggers are trained."""
+    loggers, replay, learn = (built.get(name) for name in ("train-loggers", "replay", "learn"))
+    if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
+        replay.passes_of(len(loggers.alphas))
+    if isinstance(loggers, TrainLoggersSettings) and isinstance(learn, LearnSettings):
+        check_loggers(learn, len(loggers.alphas))
 
 
 def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:

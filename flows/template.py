@@ -22,7 +22,11 @@ Texts = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Template:
-    """The pipeline of a finished run. `stage_runs` has the run that made each stage's result, where known."""
+    """The pipeline of a finished run.
+
+    `stage_runs` has the run that made each stage's result, of the stages that it ran; `made_from` is the run
+    that was its own template.
+    """
 
     run_id: str
     name: str
@@ -31,6 +35,7 @@ class Template:
     seed: int
     settings: Mapping[str, Any]
     stage_runs: Mapping[str, str]
+    made_from: str | None = None
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -67,7 +72,6 @@ def read_template(tracker: Tracker, run_id: str) -> Template:
     else:
         settings, source = _around(tracker, run, stage)
     known = {name: value for name, value in settings.items() if not name.endswith(".dataset")}
-    stage_runs = _stage_runs(tracker, source)
     run_id = str(run.info.run_id)
     return Template(
         run_id=run_id,
@@ -76,23 +80,35 @@ def read_template(tracker: Tracker, run_id: str) -> Template:
         dataset=run.data.tags["dataset"],
         seed=int(run.data.tags["seed"]),
         settings=_without_missing_mirror(_checked(known, run_id)),
-        stage_runs=stage_runs | ({stage: run_id} if stage else {}),
+        stage_runs=_stage_runs(source) | ({stage: run_id} if stage else {}),
+        made_from=source.data.tags.get(TEMPLATE_TAG),
     )
 
 
-def _stage_runs(tracker: Tracker, run: Run) -> dict[str, str]:
-    """The run of each stage as the flow's run links it; what a rerun has not run, its own template has."""
+def nearest_with(tracker: Tracker, template: Template, stage: str) -> Template | None:
+    """The template, or the nearest of those that it was made from, that has run a stage."""
+    while stage not in template.stage_runs:
+        if template.made_from is None:
+            return None
+        try:
+            template = read_template(tracker, template.made_from)
+        except BadInput:  # deleted since, or of another version
+            return None
+    return template
+
+
+def _stage_runs(run: Run) -> dict[str, str]:
+    """The run of each stage, as the flow's run links it."""
     links = {name: run.data.tags.get(f"stage.{name}.run_id") for name in STAGES}
-    own = {name: link for name, link in links.items() if link is not None}
-    earlier = run.data.tags.get(TEMPLATE_TAG)
-    try:
-        return (_stage_runs(tracker, tracker.run(earlier)) if earlier else {}) | own
-    except MlflowException:
-        return own
+    return {name: link for name, link in links.items() if link is not None}
 
 
 def _usable(tracker: Tracker, run_id: str) -> Run:
     """A finished run of ours, or one line on why it is none."""
+    if not run_id.strip():
+        raise BadInput(
+            "--run is empty; give an MLflow run id or how it begins, as 'multilogger compare' shows it"
+        )
     try:
         run = tracker.run(run_id)
     except MlflowException as error:

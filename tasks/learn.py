@@ -1,7 +1,7 @@
 """Stage: bandit log -> a policy, by any of the methods."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -9,11 +9,12 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import ADDITIVE_METHODS, PAPER, PRESETS, preset
-from multilogger.components.learners.settings import LearnerSettings, newer_and_unused
+from multilogger.components.learners.settings import MEANINGS, LearnerSettings, newer_and_unused
 from multilogger.components.loggers import load_policies
 from multilogger.tasks.additivity_check import check_additivity
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import SettingText, StageSettings, shown, stage
 from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
 from multilogger.tasks.log_files import count_log, load_training_log, open_learner_log, stream_log
@@ -35,12 +36,11 @@ CHOICES = {
     "dataset": SettingText("digits", "whose preset to take"),
 }
 
-MEMORY = {
-    "memory_rows": SettingText(
-        shown(LearnerSettings().memory_rows),
-        "rows above which the log is streamed from disk, and the rows that are then held to shuffle it",
-    )
+NUMBERS_TEXT = {
+    name: SettingText("preset's", f"{meaning}; 'paper' has {shown(getattr(PAPER, name))}")
+    for name, meaning in MEANINGS.items()
 }
+MEMORY = {"memory_rows": SettingText(shown(LearnerSettings().memory_rows), MEANINGS["memory_rows"])}
 
 
 class LearnSettings(StageSettings):
@@ -61,11 +61,7 @@ class LearnSettings(StageSettings):
 
     @classmethod
     def described(cls) -> dict[str, SettingText]:
-        numbers = {
-            f.name: SettingText("", f"as the preset says; 'paper' has {shown(getattr(PAPER, f.name))}")
-            for f in fields(LearnerSettings)
-        }
-        return CHOICES | numbers | MEMORY
+        return CHOICES | NUMBERS_TEXT | MEMORY
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Self:
@@ -90,13 +86,29 @@ class LearnSettings(StageSettings):
         return {name: value for name, value in super().identity().items() if name not in left_out}
 
 
+def preset_numbers(name: str, dataset: str, method: str) -> dict[str, Any]:
+    """The numbers of a preset as JSON values, by setting."""
+    numbers: dict[str, Any] = NUMBERS.dump_python(preset(name, dataset, method), mode="json")
+    return numbers
+
+
 def check_method(method: str) -> None:
     """Refuse a method that is neither a learner nor a reference."""
     from multilogger.components.learners.methods import METHODS
-    from multilogger.components.learners.references import REFERENCES, is_reference
+    from multilogger.components.learners.references import is_reference, reference_names
 
     if method not in METHODS and not is_reference(method):
-        raise BadInput(f"unknown method {method!r}; choose one of {', '.join((*METHODS, *REFERENCES))}")
+        raise BadInput(
+            f"unknown method {method!r}; choose one of {', '.join((*METHODS, *reference_names()))}"
+        )
+
+
+def check_loggers(settings: LearnSettings, loggers: int) -> None:
+    """Refuse a reference to a logger that there is not."""
+    from multilogger.components.learners.references import check_reference, is_reference
+
+    if is_reference(settings.method):
+        check_reference(settings.method, loggers)
 
 
 @stage("learn", version=1)
@@ -154,8 +166,11 @@ def _training_log(
     settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact
 ) -> "TrainingLog | StreamedLog":
     """The log in memory, or on disk if it has more than `memory_rows` rows."""
-    in_memory = count_log(log) <= settings.learner.memory_rows
-    return load_training_log(data, loggers, log) if in_memory else open_learner_log(data, loggers, log)
+    rows, held = count_log(log), settings.learner.memory_rows
+    if rows <= held:
+        return load_training_log(data, loggers, log)
+    say(f"the log has {rows:,} rows, more than learn.memory_rows ({held:,}): learning streams it from disk")
+    return open_learner_log(data, loggers, log)
 
 
 def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:

@@ -1,5 +1,6 @@
 """Reference policies, which learn nothing from the log: the loggers, the best of them greedy, the CRF."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,18 @@ from multilogger.components.networks import PolicyNetwork
 
 GREEDY_ALPHA = 1e4  # so sharp that only a logit within 1e-3 of 0 leaves its label to chance
 LINEAR = NetworkSize((), batch_norm=False)
-REFERENCES = ("logger-1", "logger-2", "crf", "best-logger-greedy")
-"""The names for two loggers; with more of them there are more of `logger-<j>`."""
+
+
+def reference_names(loggers: int = 2) -> tuple[str, ...]:
+    """The references that a number of loggers gives."""
+    return (*(f"logger-{j + 1}" for j in range(loggers)), "crf", "best-logger-greedy")
+
+
+def check_reference(method: str, loggers: int) -> None:
+    """Refuse a reference that this number of loggers does not give."""
+    if method not in reference_names(loggers):
+        known = ", ".join(reference_names(loggers))
+        raise BadInput(f"there is no reference {method!r} of {loggers} loggers; choose one of {known}")
 
 
 @dataclass(frozen=True)
@@ -26,20 +37,15 @@ class References:
     crf: LinearPolicy
     validation_loss: tuple[float, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*(f"logger-{j + 1}" for j in range(len(self.loggers))), "crf", "best-logger-greedy")
-
 
 def is_reference(method: str) -> bool:
     """Whether a method's name is that of a reference, for some number of loggers."""
-    return method in ("crf", "best-logger-greedy") or method.removeprefix("logger-").isdigit()
+    return method in reference_names() or re.fullmatch("logger-[1-9][0-9]*", method) is not None
 
 
 def reference_policy(method: str, references: References, seed: int) -> LearnedPolicy:
     """The reference of this name, in the form of a learned policy."""
-    if method not in references.names:
-        raise BadInput(f"there is no reference {method!r}; choose one of {', '.join(references.names)}")
+    check_reference(method, len(references.loggers))
     return as_learned(_linear_policy(method, references), method, seed)
 
 

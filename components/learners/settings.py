@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 from multilogger.components.errors import BadInput
 from multilogger.components.losses import find_loss
@@ -51,76 +51,65 @@ class Regression(StrEnum):
 class LearnerSettings:
     """Settings of all methods; a method reads those that concern it.
 
-    Rates are Adam's: `risk_rate` of Algorithm 1 step 4, `regulariser_rate` and `discriminator_rate` of
-    Algorithm 2 steps 4 and 5 (section 5.1.2). `batch_size` rows are drawn from each logger a step.
-    `patience` epochs without a better validation risk end the training.
+    Each is annotated with its meaning. Rates are Adam's (section 5.1.2).
     """
 
-    hidden: tuple[int, ...] = (10,)
-    batch_norm: bool = True
-    standardise: bool = False
-    loss_shift: LossShift = LossShift.BASELINE
-    weights: Weights = Weights.CLIP
-    clip: float = 30.0
-    risk_rate: float = 1e-4
-    weight_decay: float = 0.0
-    batch_size: int = 500
-    epochs: int = 300
-    patience: int = 50
-    # passes in which the policy copies the best logger before the first epoch, and their first rate
-    warm_start: int = 0
-    warm_start_rate: float = 3e-3
-    # lambda*, for the weighted methods: the least share n_j lambda_j of a logger, and whether to keep 1/n
-    lambda_floor: float = 0.0
-    freeze_lambda: bool = False
-    # the constraint of section 4, for the -reg methods
-    divergence: DivergenceKind = DivergenceKind.VARIATIONAL
-    kappa: float = 10.0
-    tau: float = 1.0
-    regulariser_rate: float = 1e-4
-    discriminator_rate: float = 2.5e-4
-    discriminator_hidden: tuple[int, ...] = (59,)
-    discriminator_batch_norm: bool = True
-    inner_iterations: int = 5
-    warm_up_steps: int = 200
-    minimum_steps: int = 1
-    moving_average: float = 0.9
-    # the -exact methods: how many epochs descend the risk alone, the rate of the multiplier after them, and
-    # by how much of kappa the chosen epoch may exceed it
-    warm_up_epochs: int = 10
-    multiplier_rate: float = 1.0
-    constraint_tolerance: float = 0.05
-    # WCRM: the grid that validation chooses from; for each point, L-BFGS in rounds with lambda* fixed in each
-    wcrm_clips: tuple[float, ...] = (10.0, 30.0, 100.0)
-    wcrm_variances: tuple[float, ...] = (0.1, 1.0)
-    wcrm_l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
-    wcrm_rounds: int = 5
-    wcrm_iterations: int = 20
-    # the additive loss model of additive and dr: networks, each blind to one fold of the contexts; contexts a
-    # step; the share of inputs left out of each; the least variance that a row's loss is taken to have; what
-    # dr multiplies the additive model's logits by at its start
-    folds: int = 5
-    context_batch: int = 128
-    input_dropout: float = 0.0
-    working_noise: float = 0.02
-    sharpness: float = 3.0
-    # dr: its loss model, the epochs of that and the nodes of a free-form correction; whether rows are weighed
-    # by h/h_j and lambda*, or balanced; the rate of the policy, which starts from the additive one
-    regression: Regression = Regression.ADDITIVE
-    model_epochs: int = 50
-    correction_hidden: int = 64
-    dr_weighted: bool = False
-    policy_rate: float = 3e-4
-    # the dataset's loss, which full-information minimises; the others know it from the logged losses alone
-    loss: str = "hamming"
-    # model selection: the mean weight S that the better-supported logger must have on the validation split
-    least_mean_weight: float = 0.5
-    most_mean_weight: float = 2.0
-    # and how many standard errors are added to a validation risk before risks are compared
-    pessimism: float = 1.0
-    checkpoint_every: int = 10
-    # rows above which the log is read from disk as a method learns, and the rows then held to shuffle them
-    memory_rows: int = 5_000_000
+    hidden: Annotated[tuple[int, ...], "nodes of each hidden layer of the policy"] = (10,)
+    batch_norm: Annotated[bool, "BatchNorm after each of these layers"] = True
+    standardise: Annotated[bool, "scale inputs to mean 0 and variance 1"] = False
+    loss_shift: Annotated[LossShift, "subtracted from losses: none, poem, baseline, running"] = (
+        LossShift.BASELINE
+    )
+    weights: Annotated[Weights, "h/h_j: raw, clip, self-normalised"] = Weights.CLIP
+    clip: Annotated[float, "cut of the weights"] = 30.0
+    risk_rate: Annotated[float, "Adam's rate for the risk (Algorithm 1, step 4)"] = 1e-4
+    weight_decay: Annotated[float, "Adam's weight decay"] = 0.0
+    batch_size: Annotated[int, "rows of each logger a step"] = 500
+    epochs: Annotated[int, "passes over the log, at most"] = 300
+    patience: Annotated[int, "epochs without a better validation risk that end the training"] = 50
+    warm_start: Annotated[int, "passes before the first epoch in which the policy copies the best logger"] = 0
+    warm_start_rate: Annotated[float, "their first rate"] = 3e-3
+    lambda_floor: Annotated[float, "weighted methods: least share n_j lambda_j of a logger"] = 0.0
+    freeze_lambda: Annotated[bool, "weighted methods: keep lambda_j at 1/n"] = False
+    divergence: Annotated[DivergenceKind, "-reg: variational or exact"] = DivergenceKind.VARIATIONAL
+    kappa: Annotated[float, "-reg and -exact: bound of the divergence"] = 10.0
+    tau: Annotated[float, "-reg: temperature of the relaxed samples"] = 1.0
+    regulariser_rate: Annotated[float, "-reg: rate of the policy (Algorithm 2, step 4)"] = 1e-4
+    discriminator_rate: Annotated[float, "-reg: rate of the discriminator (Algorithm 2, step 5)"] = 2.5e-4
+    discriminator_hidden: Annotated[tuple[int, ...], "-reg: hidden layers of the discriminator"] = (59,)
+    discriminator_batch_norm: Annotated[bool, "-reg: BatchNorm after each of these layers"] = True
+    inner_iterations: Annotated[int, "-reg: rounds of Algorithm 2 a step, at most"] = 5
+    warm_up_steps: Annotated[int, "-reg: steps of the discriminator before the first epoch"] = 200
+    minimum_steps: Annotated[int, "-reg: rounds even where the constraint holds"] = 1
+    moving_average: Annotated[float, "-reg: what the average of divergences keeps of its past"] = 0.9
+    warm_up_epochs: Annotated[int, "-exact: epochs that descend the risk alone"] = 10
+    multiplier_rate: Annotated[float, "-exact: rate of the multiplier after them"] = 1.0
+    constraint_tolerance: Annotated[float, "-exact: by how much of kappa the chosen epoch may exceed it"] = (
+        0.05
+    )
+    wcrm_clips: Annotated[tuple[float, ...], "wcrm: cuts of the weights to try"] = (10.0, 30.0, 100.0)
+    wcrm_variances: Annotated[tuple[float, ...], "wcrm: penalties of the variance to try"] = (0.1, 1.0)
+    wcrm_l2s: Annotated[tuple[float, ...], "wcrm: L2 penalties to try"] = (1e-3, 1e-2, 1e-1)
+    wcrm_rounds: Annotated[int, "wcrm: rounds of L-BFGS a choice, lambda* fixed in each"] = 5
+    wcrm_iterations: Annotated[int, "wcrm: iterations a round, at most"] = 20
+    folds: Annotated[int, "additive and dr: networks, each blind to one fold of the contexts"] = 5
+    context_batch: Annotated[int, "additive and dr: contexts a step"] = 128
+    input_dropout: Annotated[float, "additive and dr: share of inputs left out at random"] = 0.0
+    working_noise: Annotated[float, "additive and dr: least variance of a row's loss"] = 0.02
+    sharpness: Annotated[float, "dr: what the additive logits are multiplied by at its start"] = 3.0
+    regression: Annotated[Regression, "dr: loss model, additive or free"] = Regression.ADDITIVE
+    model_epochs: Annotated[int, "dr: epochs of the loss model"] = 50
+    correction_hidden: Annotated[int, "dr: nodes of the correction that makes the model free"] = 64
+    dr_weighted: Annotated[bool, "dr: weigh rows by h/h_j and lambda*, not balanced"] = False
+    policy_rate: Annotated[float, "dr: rate of the policy, which starts from the additive one"] = 3e-4
+    loss: Annotated[str, "of the dataset, for full-information"] = "hamming"
+    least_mean_weight: Annotated[float, "least validation mean weight of an epoch that may be chosen"] = 0.5
+    most_mean_weight: Annotated[float, "and the largest, both of the better-supported logger"] = 2.0
+    pessimism: Annotated[float, "standard errors added to validation risks before they are compared"] = 1.0
+    checkpoint_every: Annotated[int, "epochs between checkpoints; 0 for none"] = 10
+    memory_rows: Annotated[int, "rows above which the log is streamed from disk; then as many are held"] = (
+        5_000_000
+    )
 
     def __post_init__(self) -> None:
         _check_positive(self)
@@ -140,6 +129,12 @@ class LearnerSettings:
     def weight_clip(self) -> float:
         """The cut of weights in the objective; infinite for raw weights."""
         return math.inf if self.weights is Weights.RAW else self.clip
+
+
+MEANINGS: dict[str, str] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(LearnerSettings, include_extras=True).items()
+}
+"""What each setting means, by name."""
 
 
 def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """Many pipelines: tables and figures, now or by the clock, and the runs side by side."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -35,21 +36,16 @@ def reproduce(
 ) -> None:
     """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
     with one_line_errors(context.obj):
+        from multilogger.flows.reproduce_parameters import check_plan, reproduce_parameters
         from multilogger.flows.session import flow_session
-        from multilogger.flows.settings import parse_assignments
 
-        settings = parse_assignments(assignments or [], "learn")
-
-        def check() -> None:
-            from multilogger.flows.experiments import Scope, plan_of
-
-            chosen = (tuple(datasets or ()) or None, tuple(methods or ()) or None)
-            plan_of([target], Scope(*chosen, seeds, preset, mirror, settings))
-
-        with flow_session(context.obj, check) as terminal:
+        parameters = reproduce_parameters(
+            target, datasets, methods, seeds, preset, mirror, out, assignments, workers
+        )
+        with flow_session(context.obj, partial(check_plan, parameters)) as terminal:
             from multilogger.flows.reproduce import reproduce as flow
 
-            done = flow(target, datasets, methods, seeds, preset, mirror, str(out), settings, workers)
+            done = flow(**parameters)
         from multilogger.flows.reproduction_tables import reproduction_tables
 
         for title, rows in reproduction_tables(done.reproduction).items():
@@ -81,16 +77,18 @@ def serve(
 ) -> None:
     """Run a reproduction by the clock, on the Prefect server of 'multilogger up' or PREFECT_API_URL."""
     with one_line_errors(context.obj):
-        from multilogger.flows.schedule import checked_schedule, reproduce_parameters
+        from multilogger.flows.reproduce_parameters import check_plan, from_any_folder, reproduce_parameters
+        from multilogger.flows.schedule import checked_schedule
         from multilogger.flows.serve import serve_schedule
         from multilogger.tasks.engine.store import Store
 
         Store.current().open()  # Prefect makes its home there when it is imported
         parameters = reproduce_parameters(
-            target, datasets, methods, seeds, preset, mirror, out, assignments or [], workers
+            target, datasets, methods, seeds, preset, mirror, out, assignments, workers
         )
+        check_plan(parameters)
         called = name or "-".join([target, *(datasets or [])])
-        serve_schedule(checked_schedule(called, cron, timezone, parameters))
+        serve_schedule(checked_schedule(called, cron, timezone, from_any_folder(parameters)))
 
 
 def compare(

@@ -103,7 +103,7 @@ class Tracker:
         """Write parameters that have a value, and metrics, in as few calls as MLflow allows."""
         now = int(time.time() * 1000)
         entities = [Metric(m.name, m.value, now, m.step) for m in metrics]
-        given = [Param(name, _text(value)) for name, value in params.items() if value is not None]
+        given = [Param(name, param_text(value)) for name, value in params.items() if value is not None]
         self._client.log_batch(run_id, params=given)
         for start in range(0, len(entities), BATCH):
             self._client.log_batch(run_id, metrics=entities[start : start + BATCH])
@@ -245,5 +245,6 @@ class Tracker:
         return list(self._client.search_runs([e.experiment_id for e in mine], query))
 
 
-def _text(value: Any) -> str:
+def param_text(value: Any) -> str:
+    """A setting as MLflow keeps it."""
     return value if isinstance(value, str) else json.dumps(value)

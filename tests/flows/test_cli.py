@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.errors import explain
+from multilogger.flows.cli import app
+from multilogger.flows.errors import explain, one_line_usage
 from multilogger.flows.prepare import prepare
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
@@ -43,7 +45,8 @@ def test_help_imports_nothing_heavy(command: str) -> None:
 
 
 def test_version(cli: Cli) -> None:
-    assert cli("--version").stdout.startswith("multilogger 0.")
+    shown = cli("--version")
+    assert (shown.returncode, shown.stdout[:14]) == (0, "multilogger 0.")
 
 
 def test_datasets_and_stages_are_listed(cli: Cli) -> None:
@@ -52,7 +55,10 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
     stages = cli("stages")
     assert stages.returncode == 0
     assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)
-    assert all(name in stages.stdout for name in ("crf_C", "split_by", "'paper' has 600", "eta"))
+    assert all(
+        name in stages.stdout
+        for name in ("crf_C", "split_by", "passes over the log, at most; 'paper' has 600", "eta")
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,6 +79,35 @@ def test_typing_errors_are_one_line(cli: Cli, store_root: Path, arguments: list[
     assert message in failed.stderr
     assert failed.stderr.count("\n") == 1
     assert not (store_root / "artifacts").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["reproduce", "--seeds", "x"],
+            "invalid value for '--seeds': .*integer.* \\(see '.*reproduce --help'\\)",
+        ),
+        (["learn", "--seed", "-1"], "invalid value for '--seed': .*0"),
+        (["evaluate", "--logs", "log"], "missing option '--policy'"),
+        (["learn", "--colour", "red"], "no such option: --colour"),
+        (["prepar"], "no such command 'prepar'"),
+    ],
+)
+def test_wrong_options_are_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as stopped, one_line_usage():
+        app(arguments, standalone_mode=False)
+    shown = capsys.readouterr()
+    assert (stopped.value.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert re.match(f"multilogger: {message}", shown.err)
+
+
+def test_no_command_shows_the_help_alone(cli: Cli) -> None:
+    shown = cli()
+    assert (shown.returncode, shown.stderr) == (2, "")
+    assert "reproduce" in shown.stdout
 
 
 def test_missing_mirror_file_is_one_line(cli: Cli, store_root: Path, tmp_path: Path) -> None:
@@ -158,8 +193,6 @@ def test_full_disk_is_said_with_its_remedy() -> None:
     ],
 )
 def test_explanations(error: Exception, line: str, code: int) -> None:
-    import re
-
     text, given = explain(error)
     assert re.search(line, text)
     assert given == code

@@ -19,7 +19,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.policies import marginals
 from multilogger.flows.cells import Cell
 from multilogger.flows.champion import champion_of, is_eligible, promote
-from multilogger.flows.compare import compare
+from multilogger.flows.compare import CHANGED, compare
 from multilogger.flows.flow_run import Finished
 from multilogger.flows.recorded_cells import RecordedCell, recorded_cells
 from multilogger.flows.run_cell import run_cell
@@ -79,15 +79,35 @@ def test_one_row_a_method_with_means_over_seeds(tracker: Tracker) -> None:
     write_run(tracker, "naive", 0, 1.2)
     write_run(tracker, "naive", 1, 0.1, status="FAILED")
     rows = compare(tracker, "digits").rows
-    assert [(row["method"], row["settings"], row["seeds"], row["EXP"]) for row in rows] == [
-        ("naive", "tau=1.0", "1", "1.200"),
+    assert [(row["method"], row[CHANGED], row["seeds"], row["EXP"]) for row in rows] == [
+        ("naive", "", "1", "1.200"),
         ("weighted", "", "2", "1.500 ± 6.353"),
         ("naive", "tau=2.0", "1", "3.000"),
     ]
     assert rows[1]["best run"] == best[:12]
     only = compare(tracker, "digits", methods=["weighted"]).rows
     assert [row["method"] for row in only] == ["weighted"]
-    assert "settings" not in only[0]
+    assert CHANGED not in only[0]
+
+
+def test_what_is_not_the_preset_s_is_shown_though_all_rows_have_it(tracker: Tracker) -> None:
+    """And a hash of the data only where rows differ in it."""
+    for number, hashes in enumerate(("ab", "ab", "cd")):
+        run = write_run(tracker, "weighted", 0, 1.0 + number, tau=2.0 + number % 2)
+        params = {
+            "learn.clip": 7.0,
+            "learn.hidden": [128],
+            "replay.passes": [8],
+            "download.train_sha256": hashes,
+        }
+        tracker.log(run, params)
+    rows = compare(tracker, "digits").rows
+    both = "clip=7.0, tau={}, replay.passes=[8]"
+    assert [row[CHANGED] for row in rows] == [
+        f"download.train_sha256=ab, {both.format('2.0')}",
+        f"download.train_sha256=ab, {both.format('3.0')}",
+        f"download.train_sha256=cd, {both.format('2.0')}",
+    ]
 
 
 def test_the_best_is_first_also_where_zero_or_more_is_best(tracker: Tracker) -> None:
@@ -106,6 +126,10 @@ def test_the_best_is_first_also_where_zero_or_more_is_best(tracker: Tracker) -> 
             {"dataset": "yeast"},
             "no finished run of yeast; make some with 'multilogger learn --dataset yeast'",
         ),
+        (
+            {"dataset": "nope"},
+            "no finished run of nope; it is no registered dataset, and those with runs are digits$",
+        ),
         ({"dataset": "digits", "methods": ["wcrm"]}, "no finished run of 'wcrm' on digits, only of weighted"),
         ({"dataset": "digits", "metric": "luck"}, "unknown metric 'luck'; choose one of exp"),
     ],
@@ -114,6 +138,12 @@ def test_what_cannot_be_compared(tracker: Tracker, choices: dict[str, Any], mess
     write_run(tracker, "weighted", 0, 1.0)
     with pytest.raises(BadInput, match=message):
         compare(tracker, **choices)
+
+
+def test_a_wrong_name_in_a_store_without_runs(tracker: Tracker) -> None:
+    tracker.experiment("digits")
+    with pytest.raises(BadInput, match="it is no registered dataset; choose one of digits, scene"):
+        compare(tracker, "nope")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mlflow import MlflowClient
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation import additive_network
 from multilogger.components.labelled_data import load_split
-from multilogger.flows.evaluate_command import keep
+from multilogger.flows.evaluate_command import keep, run_evaluation
 from multilogger.flows.evaluate_policy import Evaluated, EvaluateOptions, chosen_model, evaluate_on_logs
 from multilogger.flows.flow_run import Finished
 from multilogger.flows.learn import learn
@@ -113,6 +113,12 @@ def test_policies_by_run_by_flow_by_model_and_by_alias(learned: Finished, option
         done = evaluate_on_logs(replace(options, policy=name))
         assert values(done) == pytest.approx(expected), name
         assert "this very log" in done.notes[0], name
+
+
+def test_an_evaluation_that_fails_leaves_no_folder(options: EvaluateOptions) -> None:
+    with pytest.raises(BadInput, match="no policy at 'nowhere'"):
+        run_evaluation(replace(options, policy="nowhere"), debug=False)
+    assert not options.out.exists()
 
 
 def own_log(learned: Finished, folder: Path) -> None:

@@ -15,10 +15,11 @@ from multilogger.flows.reproduce import Reproduced, reproduce
 from multilogger.tasks.engine.store import Store
 
 QUICK = {"learn.epochs": 2, "learn.checkpoint_every": 1}
+TOO_HIGH = {"learn.lambda_floor": 0.6}  # of two loggers; only a weighted learner minds
 
 
-def small(out: Path, methods: list[str], seeds: int = 1) -> Reproduced:
-    return reproduce("table2", ["digits"], methods, seeds, out=str(out), settings=QUICK)
+def small(out: Path, methods: list[str], settings: dict[str, float] | None = None) -> Reproduced:
+    return reproduce("table2", ["digits"], methods, 1, out=str(out), settings=QUICK | (settings or {}))
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -30,21 +31,21 @@ def test_a_failed_cell_does_not_sink_the_rest_and_finished_ones_are_not_run_agai
     store_root: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    first = small(out, ["logger-1", "logger-3"])
-    assert [cell.method for cell in first.failures] == ["logger-3"]
-    assert "there is no reference 'logger-3'" in first.failures[0].error
+    first = small(out, ["logger-1", "weighted"], TOO_HIGH)
+    assert [cell.method for cell in first.failures] == ["weighted"]
+    assert "lambda_floor can be at most 1/2 for 2 loggers" in first.failures[0].error
     rows = rows_of(out / "table2.csv")
-    assert [(row["method"], row["seeds"]) for row in rows] == [("logger-1", "1"), ("logger-3", "0")]
-    assert "there is no reference" in (out / "failed.csv").read_text()
+    assert [(row["method"], row["seeds"]) for row in rows] == [("logger-1", "1"), ("weighted", "0")]
+    assert "lambda_floor can be at most" in (out / "failed.csv").read_text()
 
     table = (out / "table2.csv").read_bytes()
     evaluations = sorted((store_root / "artifacts" / "evaluate").iterdir())
     times = [folder.stat().st_mtime_ns for folder in evaluations]
-    again = small(out, ["logger-1", "logger-3"])
+    again = small(out, ["logger-1", "weighted"], TOO_HIGH)
     assert (out / "table2.csv").read_bytes() == table
     assert sorted((store_root / "artifacts" / "evaluate").iterdir()) == evaluations
     assert [folder.stat().st_mtime_ns for folder in evaluations] == times
-    assert [cell.method for cell in again.failures] == ["logger-3"]
+    assert [cell.method for cell in again.failures] == ["weighted"]
 
 
 def test_everything_is_in_mlflow_and_every_number_leads_to_its_run(store_root: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from multilogger.flows.learn import learn
 from multilogger.flows.prepare import prepare
 from multilogger.flows.rerun import rerun_from
 from multilogger.flows.rerun_report import metric_rows
-from multilogger.flows.template import Template, read_template
+from multilogger.flows.template import Template, nearest_with, read_template
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
@@ -91,8 +91,14 @@ def test_learn_again_with_one_setting_changed_then_evaluate(finished: Finished) 
     assert flow.data.params["learn.clip"] == "7.0"
     assert {"exp", "greedy", "validation_risk", "effective_rows"} <= flow.data.metrics.keys()
     assert flow.info.run_name == "digits · weighted · seed 0 · clip 7 · evaluate again"
-    before = template_of(again.run_id).stage_runs["evaluate"]
-    assert before == finished.outcomes["evaluate"].artifact.run_id
+    template = template_of(again.run_id)
+    assert "evaluate" not in template.stage_runs
+    before = nearest_with(Tracker(Store.current()), template, "evaluate")
+    assert before == template_of(finished.run_id)
+    after = template_of(scored.run_id)
+    assert nearest_with(Tracker(Store.current()), after, "evaluate") is after
+    client().delete_run(finished.run_id)
+    assert nearest_with(Tracker(Store.current()), template, "evaluate") is None
 
 
 def test_stage_run_is_a_template_with_and_without_its_flow(finished: Finished) -> None:
@@ -106,6 +112,10 @@ def test_stage_run_is_a_template_with_and_without_its_flow(finished: Finished) -
     by_manifests = template_of(learn_run)
     assert by_manifests.chosen("learn", {}) == by_flow.chosen("learn", {})
     assert rerun_from("learn", learn_run).outcome.status is Status.CACHED
+
+
+def empty(_: MlflowClient, __: Finished) -> str:
+    return ""
 
 
 def unknown(_: MlflowClient, __: Finished) -> str:
@@ -144,6 +154,7 @@ def prepared(_: MlflowClient, __: Finished) -> str:
 @pytest.mark.parametrize(
     ("choose", "changes", "message"),
     [
+        (empty, {}, "--run is empty; give an MLflow run id"),
         (unknown, {}, "has no run 0000.*, nor a single one whose id begins so"),
         (failed, {}, "is FAILED; a template must have finished"),
         (deleted, {}, "was deleted; restore it in MLflow"),
@@ -186,6 +197,10 @@ def test_metrics_stand_side_by_side() -> None:
         {"metric": "exp", "template": "2", "this run": "1.5"},
         {"metric": "greedy", "template": "", "this run": "0.25"},
     ]
+    assert metric_rows("evaluate", {"exp": 2.0}, {"exp": 1.5}, "earlier run") == [
+        {"metric": "exp", "earlier run": "2", "this run": "1.5"}
+    ]
+    assert metric_rows("evaluate", {}, {"exp": 1.5}) == [{"metric": "exp", "this run": "1.5"}]
 
 
 def test_command_prints_what_changed_and_what_to_do_next(
@@ -199,4 +214,8 @@ def test_command_prints_what_changed_and_what_to_do_next(
     text = shown.stdout
     assert "Changed     learn.clip 30 -> 7" in text
     assert "best/validation_risk" in text
-    assert "stage evaluate --run " in text
+    (advice,) = [line for line in text.splitlines() if "stage evaluate --run " in line]
+    scored = cli("stage", "evaluate", "--run", advice.split()[-1])
+    assert scored.returncode == 0, scored.stderr
+    assert f"({finished.run_id}); the template has not run evaluate" in scored.stdout
+    assert "earlier run" in scored.stdout

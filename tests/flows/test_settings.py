@@ -1,7 +1,7 @@
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.pipeline import PREPARE
+from multilogger.flows.pipeline import LEARN, PREPARE
 from multilogger.flows.settings import flat, parse_assignments, pipeline_settings
 
 
@@ -56,6 +56,24 @@ def test_bare_name_belongs_to_the_named_stage_first() -> None:
 def test_bad_assignments(texts: list[str], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         pipeline_settings(PREPARE, "digits", 0, settings=parse_assignments(texts, stages=PREPARE))
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("logger-3", "no reference 'logger-3' of 2 loggers; choose one of logger-1, logger-2, crf, best"),
+        ("logger-0", "unknown method 'logger-0'"),
+        ("1", "unknown method '1'"),
+    ],
+)
+def test_a_logger_that_there_is_not_is_no_method(method: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        pipeline_settings(LEARN, "digits", 0, settings={"learn.method": method})
+
+
+def test_more_loggers_are_more_references() -> None:
+    settings = {"learn.method": "logger-3", "train-loggers.alphas": [0.1, 1, 2]}
+    assert pipeline_settings(LEARN, "digits", 0, settings=settings)["learn"].params()["method"] == "logger-3"
 
 
 def test_unknown_dataset() -> None:

@@ -34,17 +34,20 @@ def settings_of(method: str, memory_rows: int) -> LearnSettings:
 
 
 def test_log_above_the_limit_is_streamed(
-    tmp_path: Path, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, inputs: Inputs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = count_log(inputs["log"])
     assert rows == 5 * 1257
     memory = make(tmp_path, learn_policy, settings_of("weighted", rows), "memory", **inputs)
+    assert caplog.messages == []
 
     def refuse(*_: object) -> None:
         raise AssertionError("the whole log was read")
 
     monkeypatch.setattr("multilogger.components.learners.read_log.read_training_log", refuse)
     disk = make(tmp_path, learn_policy, settings_of("weighted", rows - 1), "disk", **inputs)
+    said = "the log has 6,285 rows, more than learn.memory_rows (6,284): learning streams it from disk"
+    assert caplog.messages == [said]
     test = load_test(inputs["data"])
     exp = [float(np.mean(expected_hamming(load_learned(p).logits(test.x), test.y))) for p in (memory, disk)]
     assert exp[0] != exp[1]
