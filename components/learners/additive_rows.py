@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.learners.context_rows import ContextRows
+from multilogger.components.learners.padded_groups import PaddedGroups
 from multilogger.components.learners.streamed_log import Chunk, StreamedLog
 from multilogger.components.logged_batch import Loggers
 from multilogger.components.policies import Actions, Vector
@@ -61,7 +61,7 @@ class GroupedRows:
     """Rows in memory."""
 
     def __init__(self, part: LossRows) -> None:
-        self.rows, self.loggers = ContextRows.of(part.context), len(part.counts)
+        self.rows, self.loggers = PaddedGroups.of(part.context), len(part.counts)
         action = torch.from_numpy(part.action.astype(np.float32))
         self.signs = self.rows.gather(1.0 - 2.0 * action)
         self.target = self.rows.gather(torch.from_numpy(part.delta.astype(np.float32)) - action.sum(dim=1))

@@ -20,7 +20,7 @@ class ContextBatch:
 
 
 @dataclass(frozen=True)
-class ContextRows:
+class SortedRows:
     """Rows sorted by context: those of context c are `order[start[c] : start[c] + count[c]]`.
 
     The columns stay in the order of the log.
@@ -33,7 +33,7 @@ class ContextRows:
     count: Tensor
 
     @classmethod
-    def of(cls, part: LogPart, contexts: int) -> "ContextRows":
+    def of(cls, part: LogPart, contexts: int) -> "SortedRows":
         count = np.bincount(part.context, minlength=contexts)
         return cls(
             rows=TensorRows.of(part),

@@ -6,7 +6,7 @@ from typing import Protocol
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.context_batches import ContextRows
+from multilogger.components.learners.context_batches import SortedRows
 from multilogger.components.learners.exact_batches import ExactSource, MemoryContexts, StreamedContexts
 from multilogger.components.learners.gauge_draws import CountedDraws, Draws, MemoryDraws
 from multilogger.components.learners.gauges import float_logits
@@ -59,7 +59,7 @@ class MemorySource:
         return MemoryRows(self._rows, self._objective, self._settings.batch_size, generator)
 
     def contexts(self, seed: int, generator: torch.Generator) -> MemoryContexts:
-        rows = ContextRows.of(self.measure.train, self._contexts)
+        rows = SortedRows.of(self.measure.train, self._contexts)
         return MemoryContexts(rows, self._objective, self._settings.batch_size, generator)
 
     def draws(self) -> MemoryDraws:
