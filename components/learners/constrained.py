@@ -11,19 +11,14 @@ import torch
 from torch import Tensor
 
 from multilogger.components.constraint import constraint_coefficients
+from multilogger.components.learners.exact_gauge import ExactGauge
 from multilogger.components.learners.gauge_draws import Draws
-from multilogger.components.learners.gauges import (
-    ExactGauge,
-    Gauge,
-    Scene,
-    VariationalGauge,
-    check_loggers_known,
-    float_logits,
-)
+from multilogger.components.learners.gauges import Gauge, Scene, check_loggers_known, float_logits
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
 from multilogger.components.learners.state import State, optimiser_state, restore_optimiser
 from multilogger.components.learners.streamed_log import LearnerLog
+from multilogger.components.learners.variational_gauge import VariationalGauge
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Vector
 
