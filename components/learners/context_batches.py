@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.learners.training_log import LogPart, TensorRows
+from multilogger.components.learners.tensor_rows import TensorRows
+from multilogger.components.learners.training_log import LogPart
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators import Estimate, balanced_risk, lambda_weighted_risk, logger_stats
-from multilogger.components.importance import RAW, WeightRule
+from multilogger.components.estimators import logger_stats
 from multilogger.components.lambda_star import Stats, lambda_star
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
-from multilogger.components.learners.training_log import TensorRows
+from multilogger.components.learners.tensor_rows import TensorRows
 from multilogger.components.logged_batch import LoggedBatch
 from multilogger.components.policies import Vector
 
@@ -47,12 +46,6 @@ class Objective:
         if not self.reweighted or settings.freeze_lambda:
             return np.asarray(counts / counts.sum(), dtype=np.float64)
         return floor_shares(counts * lambda_star(stats), settings.lambda_floor)
-
-    def risk(self, batch: LoggedBatch, shares: Vector, rule: WeightRule = RAW) -> Estimate:
-        """The estimated R(h) on whole rows, with the losses as logged."""
-        if self.average:
-            return balanced_risk(batch, rule)
-        return lambda_weighted_risk(batch, shares / batch.counts, rule)
 
 
 NAIVE = Objective("naive")

@@ -17,7 +17,8 @@ from multilogger.components.learners.row_batches import MemoryRows, RowSource, S
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure
-from multilogger.components.learners.training_log import TensorRows, TrainingLog
+from multilogger.components.learners.tensor_rows import TensorRows
+from multilogger.components.learners.training_log import TrainingLog
 
 
 class Source(Protocol):

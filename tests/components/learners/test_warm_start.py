@@ -15,7 +15,7 @@ from multilogger.components.learners.objectives import NAIVE
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.training_log import TrainingLog, densify
 from multilogger.components.learners.warm_start import clone_best_logger
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
@@ -31,7 +31,7 @@ def cloned(log: TrainingLog, passes: int) -> Matrix:
     """Logits on all contexts of a linear policy after a warm start alone."""
     generator = torch.Generator().manual_seed(0)
     network = PolicyNetwork(log.features, log.labels, NetworkSize((), batch_norm=False), generator)
-    x = torch.from_numpy(log.dense_contexts())
+    x = torch.from_numpy(densify(log.x))
     settings = LearnerSettings(warm_start=passes, warm_start_rate=0.03)
     clone_best_logger(network, x, MemoryMeasure(log, NAIVE, settings), settings, generator)
     return network_logits(network, x)
