@@ -10,7 +10,7 @@ from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_r
 from multilogger.components.estimators import balanced_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.additive_model import additive_loss, expected_additive_loss
-from multilogger.components.learners.additive_rows import ContextMoments
+from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.measure import Risk
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.streamed_measure import self_normalised_risk

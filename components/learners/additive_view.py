@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from multilogger.components.learners.additive_figures import AdditiveFigures, MemoryFigures, StreamedFigures
-from multilogger.components.learners.additive_rows import AdditiveRows, ContextMoments, GroupedRows
+from multilogger.components.learners.additive_rows import AdditiveRows, GroupedRows
+from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.measure import Measure
 from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import Objective

@@ -11,7 +11,8 @@ from multilogger.components.learners.additive_model import (
     context_folds,
     expected_additive_loss,
 )
-from multilogger.components.learners.additive_rows import ContextMoments, GroupedRows, whitened_residuals
+from multilogger.components.learners.additive_rows import GroupedRows, whitened_residuals
+from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
