@@ -25,8 +25,14 @@ def log_rows(with_features: bool) -> ModelRows:
 
 def part(rows: ModelRows, chosen: slice) -> ModelRows:
     x = None if rows.x is None else rows.x[chosen]
-    columns = (rows.context, rows.logger, rows.logits, rows.action, rows.delta)
-    return ModelRows(*(column[chosen] for column in columns), x)
+    return ModelRows(
+        rows.context[chosen],
+        rows.logger[chosen],
+        rows.logits[chosen],
+        rows.action[chosen],
+        rows.delta[chosen],
+        x,
+    )
 
 
 @pytest.mark.parametrize("apart", [False, True])
