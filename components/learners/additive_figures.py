@@ -10,6 +10,7 @@ from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_r
 from multilogger.components.estimators import balanced_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.additive_model import additive_loss, expected_additive_loss
+from multilogger.components.learners.additive_rows import AdditiveRows
 from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.measure import Risk
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
@@ -38,6 +39,13 @@ class AdditiveFigures(Protocol):
 
     def risks(self, policies: Sequence[Matrix]) -> list[Risk]:
         """The self-normalised balanced risk of each policy on validation rows."""
+
+
+class AdditiveView(NamedTuple):
+    """What an additive model is fitted to, and what is measured of it."""
+
+    rows: AdditiveRows
+    figures: AdditiveFigures
 
 
 class MemoryFigures:

@@ -14,8 +14,6 @@ import torch
 from multilogger.components.ensemble_network import GREEDY, LARGEST_LOGIT, EnsembleNetwork, sharpened
 from multilogger.components.lambda_star import lambda_star, plain_divergence
 from multilogger.components.learners.additive_model import AdditiveModel, blind_probabilities
-from multilogger.components.learners.additive_view import open_additive_view
-from multilogger.components.learners.dr_view import open_dr_view
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.folded_model import FoldedModel
 from multilogger.components.learners.free_form_model import FreeFormModel
@@ -23,6 +21,7 @@ from multilogger.components.learners.learned_policy import Standardisation, netw
 from multilogger.components.learners.objectives import BALANCED, WEIGHTED, floor_shares
 from multilogger.components.learners.policy_rows import PolicyBatch
 from multilogger.components.learners.settings import LearnerSettings, Regression
+from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
@@ -49,12 +48,12 @@ class DoublyRobustLearner:
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
         objective = WEIGHTED if settings.dr_weighted else BALANCED
-        additive = open_additive_view(log, objective, settings)
-        self.measure, self.figures = additive.measure, additive.figures
-        self.view = open_dr_view(log, objective, settings, seed, self.generator)
+        source = open_source(log, objective, settings)
+        self.measure, self.view = source.measure, source.doubly_robust(seed, self.generator)
+        rows, self.figures = source.additive()
         self.rows = self.view.policy
         of_model = dataclasses.replace(settings, epochs=settings.model_epochs)
-        self.additive = AdditiveModel(self.x, additive.rows, log.labels, of_model, self.generator)
+        self.additive = AdditiveModel(self.x, rows, log.labels, of_model, self.generator)
         self.free = (
             FreeFormModel(self.additive, self.view.free, log.labels, of_model)
             if settings.regression is Regression.FREE
