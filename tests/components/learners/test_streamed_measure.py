@@ -13,8 +13,8 @@ from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.streamed_log import StreamedLog
-from multilogger.components.learners.streamed_measure import StreamedMeasure, self_normalised_risk
-from multilogger.components.learners.streamed_sums import WeightSpread
+from multilogger.components.learners.streamed_measure import StreamedMeasure
+from multilogger.components.learners.streamed_sums import WeightSpread, self_normalised_risk
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.loss_moments import LossMoments
 from multilogger.components.policies import Matrix
