@@ -81,14 +81,7 @@ def learn(
     if method not in METHODS:
         raise BadInput(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     learner = METHODS[method](log, settings, seed)
-    run: dict[str, object] = {
-        "method": method,
-        "seed": seed,
-        "settings": recorded_settings(settings),
-        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
-    }
-    if isinstance(log, StreamedLog):
-        run["streamed"] = True
+    run = _run_facts(method, log, settings, seed)
     progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
     policy = LearnedPolicy(
         network=learner.network.eval(),
@@ -100,6 +93,17 @@ def learn(
         settings=settings,
     )
     return Learned(policy, progress.best, progress.records)
+
+
+def _run_facts(method: str, log: LearnerLog, settings: LearnerSettings, seed: int) -> dict[str, object]:
+    """What a checkpoint must agree in with the run that goes on from it."""
+    facts: dict[str, object] = {
+        "method": method,
+        "seed": seed,
+        "settings": recorded_settings(settings),
+        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
+    }
+    return facts | {"streamed": True} if isinstance(log, StreamedLog) else facts
 
 
 def planned_epochs(method: str, settings: LearnerSettings) -> int:
