@@ -23,11 +23,9 @@ from multilogger.components.learners.state import State, module_state
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.learners.warm_start import clone_best_logger
 from multilogger.components.learners.wcrm_objective import GridPoint
-from multilogger.components.network_size import NetworkSize
+from multilogger.components.network_size import LINEAR, NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, Vector
-
-LINEAR = NetworkSize(hidden=(), batch_norm=False)
 
 
 class WCRMLearner:
