@@ -105,9 +105,8 @@ class StreamedContexts:
 
     def epoch(self) -> Iterator[ExactBatch]:
         for batch in self.rows.epoch():
-            loggers, size = batch.delta.shape
+            size, logger = batch.delta.shape[1], batch.logger
             chosen = torch.randint(self.contexts, (min(size, self.contexts),), generator=self.generator)
-            logger = torch.arange(loggers).repeat_interleave(size)
             yield ExactBatch(
                 contexts=torch.cat([batch.context, chosen]),
                 place=torch.arange(len(batch.context)),

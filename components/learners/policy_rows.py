@@ -125,7 +125,7 @@ class StreamedPolicyRows:
     def epoch(self, fold: Tensor, members: int) -> Iterator[PolicyBatch]:
         model = self._model()
         for batch in self.rows.epoch():
-            logger = torch.arange(len(batch.delta)).repeat_interleave(batch.delta.shape[1])
+            logger = batch.logger
             logged = model.logged(batch.context.numpy(), batch.action.numpy())
             residual = batch.delta.flatten() - torch.from_numpy(logged).float()
             p = torch.from_numpy(model.p[batch.context.numpy()]).float()

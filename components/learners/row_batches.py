@@ -29,6 +29,12 @@ class RowBatch:
     log_denominator: Tensor
     delta: Tensor
 
+    @property
+    def logger(self) -> Tensor:
+        """The logger of each row: (JB,)."""
+        loggers, size = self.delta.shape
+        return torch.arange(loggers).repeat_interleave(size)
+
 
 class RowSource(Protocol):
     """The mini-batches of one epoch after the other; its state says which epoch comes next."""
