@@ -4,12 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from multilogger.components.bandit_log import LogRows, open_log, to_rows
+from multilogger.components.bandit_log import open_log, to_rows
 from multilogger.components.errors import BadInput
+from multilogger.components.importance import check_log_propensities
 from multilogger.components.labelled_data import Features, Labels
 from multilogger.components.learners.streamed_log import RowGroup, Side, StreamedLog
-from multilogger.components.learners.training_log import TrainingLog, check_tables
-from multilogger.components.policies import Matrix, Vector
+from multilogger.components.learners.training_log import TrainingLog, check_contexts, check_tables
+from multilogger.components.policies import Matrix
 
 
 def read_training_log(
@@ -46,34 +47,29 @@ def open_streamed_log(
     groups, labels = _row_groups(folder)
     contexts = int(x.shape[0])
     train_contexts = np.zeros((len(groups), contexts), dtype=np.int64)
-    tallies = [[_Tally(), _Tally()] for _ in groups]
+    counts, delta_sums = np.zeros((2, len(groups))), np.zeros((2, len(groups)))
     for j, own in enumerate(groups):
         for rows in (rows for group in own for rows in group.read()):
-            _check_rows(rows, contexts)
+            check_contexts(rows.context, contexts)
+            check_log_propensities(rows.log_propensities)
             train_contexts[j] += np.bincount(rows.context[~rows.validation], minlength=contexts)
-            for validation, tally in zip((False, True), tallies[j], strict=True):
-                tally.add(rows.delta[rows.validation == validation])
-    train, validation_side = (
-        Side(np.array([t[i].count for t in tallies], np.float64), np.array([t[i].delta for t in tallies]))
-        for i in range(2)
-    )
-    for part, side in (("training", train), ("validation", validation_side)):
+            for side in (False, True):
+                delta = rows.delta[rows.validation == side]
+                counts[int(side), j] += len(delta)
+                delta_sums[int(side), j] += delta.sum()
+    train, validation = (Side(*both) for both in zip(counts, delta_sums, strict=True))
+    _check_sides(train, validation)
+    check_tables(logger_logits, truth, len(groups), (contexts, labels))
+    return StreamedLog(x, groups, train, validation, labels, train_contexts, logger_logits, truth)
+
+
+def _check_sides(train: Side, validation: Side) -> None:
+    for part, side in (("training", train), ("validation", validation)):
         if (side.counts == 0).any():
             raise BadInput(
                 f"every logger needs rows in the {part} split, got loggers "
-                f"{np.flatnonzero(side.counts).tolist()} of {len(groups)}; log more, or change the split"
+                f"{np.flatnonzero(side.counts).tolist()} of {len(side.counts)}; log more, or change the split"
             )
-    check_tables(logger_logits, truth, len(groups), (contexts, labels))
-    return StreamedLog(x, groups, train, validation_side, labels, train_contexts, logger_logits, truth)
-
-
-class _Tally:
-    def __init__(self) -> None:
-        self.count, self.delta = 0, 0.0
-
-    def add(self, delta: Vector) -> None:
-        self.count += len(delta)
-        self.delta += float(delta.sum())
 
 
 def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
@@ -93,16 +89,3 @@ def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
         metadata = fragment.metadata
         groups[logger] += [RowGroup(fragment.path, metadata, i) for i in range(metadata.num_row_groups)]
     return tuple(tuple(own) for own in groups), int(dataset.schema.field("action").type.list_size)
-
-
-def _check_rows(rows: LogRows, contexts: int) -> None:
-    if len(rows.context) and not 0 <= rows.context.min() <= rows.context.max() < contexts:
-        raise BadInput(
-            f"context numbers must lie in 0..{contexts - 1}, got {rows.context.min()} to "
-            f"{rows.context.max()}; give the contexts that the log was made from"
-        )
-    if np.isnan(rows.log_propensities).any() or (rows.log_propensities > 0).any():
-        raise BadInput(
-            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
-            "under every logger"
-        )

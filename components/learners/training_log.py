@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,8 @@ class TrainingLog:
 
     def __post_init__(self) -> None:
         _check_columns(self)
-        _check_contexts(self)
+        check_contexts(self.context, self.contexts)
+        check_tables(self.logger_logits, self.truth, self.loggers, (self.contexts, self.labels))
         for part, rows in (("training", ~self.validation), ("validation", self.validation)):
             if set(np.unique(self.logger[rows])) != set(range(self.loggers)):
                 raise BadInput(
@@ -150,13 +152,13 @@ def _check_columns(log: TrainingLog) -> None:
         )
 
 
-def _check_contexts(log: TrainingLog) -> None:
-    if log.context.min() < 0 or log.context.max() >= log.contexts:
+def check_contexts(context: NDArray[np.integer[Any]], contexts: int) -> None:
+    """Refuse rows (n,) of contexts that are not among the m at hand."""
+    if len(context) and not 0 <= context.min() <= context.max() < contexts:
         raise BadInput(
-            f"context numbers must lie in 0..{log.contexts - 1}, got {log.context.min()} to "
-            f"{log.context.max()}; give the contexts that the log was made from"
+            f"context numbers must lie in 0..{contexts - 1}, got {context.min()} to {context.max()}; "
+            "give the contexts that the log was made from"
         )
-    check_tables(log.logger_logits, log.truth, log.loggers, (log.contexts, log.labels))
 
 
 def check_tables(
