@@ -14,7 +14,7 @@ from multilogger.components.learners.additive_rows import AdditiveRows
 from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.measure import Risk
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
-from multilogger.components.learners.streamed_sums import ValidationMoments, self_normalised_risk
+from multilogger.components.learners.streamed_sums import LoggerMoments, self_normalised_risk
 from multilogger.components.learners.training_log import LogPart
 from multilogger.components.policies import Matrix, marginals
 
@@ -106,7 +106,7 @@ class StreamedFigures:
 
     def risks(self, policies: Sequence[Matrix]) -> list[Risk]:
         tables = [PolicyTable.of(logits) for logits in policies]
-        moments = [ValidationMoments(self.log) for _ in tables]
+        moments = [LoggerMoments(self.log) for _ in tables]
         for chunk in self.log.chunks(validation=True):
             for own, policy in zip(moments, tables, strict=True):
                 own.add(chunk, chunk.under(policy).log_target, chunk.log_average)

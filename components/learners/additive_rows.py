@@ -1,7 +1,6 @@
-"""What the additive loss model is fitted to: training rows in memory gathered by context.
+"""What the additive loss model is fitted to: training rows in memory, gathered by context.
 
-Of a log on disk it is their sums a context, in `context_moments.py`.
-
+`context_moments.py` has the same of a log on disk.
 Of row i, z = 1 - 2 y and t = delta - |y|; the model q(x, y) = |y| + z'p(x) leaves the residual t - z'p.
 """
 

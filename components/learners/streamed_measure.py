@@ -16,7 +16,7 @@ from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.streamed_sums import (
-    ValidationMoments,
+    LoggerMoments,
     WeightSpread,
     self_normalised_risk,
 )
@@ -36,7 +36,7 @@ class StreamedSums:
     raw: tuple[LoggerStats, ...]
     train: tuple[WeightSpread, ...]
     validation: tuple[WeightSpread, ...]
-    moments: ValidationMoments
+    moments: LoggerMoments
 
 
 class StreamedLook(Look):
@@ -97,7 +97,7 @@ class StreamedMeasure(Measure):
         policy, loggers = PolicyTable.of(logits), self.log.loggers
         clipped, raw = [LoggerStats()] * loggers, [LoggerStats()] * loggers
         train, validation = [WeightSpread()] * loggers, [WeightSpread()] * loggers
-        moments = ValidationMoments(self.log)
+        moments = LoggerMoments(self.log)
         running = self.settings.loss_shift is LossShift.RUNNING
         for chunk in self.log.chunks():
             j, batch = chunk.logger, chunk.under(policy)

@@ -39,7 +39,7 @@ class WeightSpread:
         return Spread(self.total / self.count * unit(self.largest), share, self.largest)
 
 
-class ValidationMoments:
+class LoggerMoments:
     """Weighted losses of the validation rows of a log on disk under one policy, gathered logger by logger."""
 
     def __init__(self, log: StreamedLog) -> None:
