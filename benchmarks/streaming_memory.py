@@ -67,9 +67,8 @@ def learn_one_way(way: str, folder: Path, method: str, memory_rows: int, epochs:
     import torch
 
     from multilogger.components.learners.methods import learn
-    from multilogger.components.learners.read_log import read_training_log
+    from multilogger.components.learners.read_log import open_streamed_log, read_training_log
     from multilogger.components.learners.settings import LearnerSettings
-    from multilogger.components.learners.streamed_log import open_streamed_log
 
     torch.set_num_threads(1)
     settings = LearnerSettings(

@@ -95,6 +95,15 @@ def check_log_propensity(log_propensity: Vector) -> None:
         )
 
 
+def check_log_propensities(log_propensities: Matrix) -> None:
+    """Refuse tables (n, J) of what no probability has for its logarithm; -inf is that of 0."""
+    if np.isnan(log_propensities).any() or (log_propensities > 0).any():
+        raise BadInput(
+            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
+            "under every logger"
+        )
+
+
 def _log_ratio(log_target: Vector, log_propensity: Vector) -> Vector:
     if log_target.shape != log_propensity.shape:
         raise BadInput(

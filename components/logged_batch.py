@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.errors import BadInput
-from multilogger.components.importance import check_log_propensity
+from multilogger.components.importance import check_log_propensities, check_log_propensity
 from multilogger.components.policies import Matrix, Vector
 
 Loggers = NDArray[np.int64]
@@ -37,7 +37,7 @@ class LoggedBatch:
         check_log_propensity(self.log_propensity)
         _check_log_target(self.log_target)
         if self.log_propensities is not None:
-            _check_log_propensities(self, self.log_propensities)
+            _check_all_loggers(self, self.log_propensities)
         _check_loggers(self.logger, self.loggers)
 
     @property
@@ -116,18 +116,14 @@ def _check_log_target(log_target: Vector) -> None:
         )
 
 
-def _check_log_propensities(batch: LoggedBatch, log_propensities: Matrix) -> None:
+def _check_all_loggers(batch: LoggedBatch, log_propensities: Matrix) -> None:
     """-inf is allowed in columns other than the row's own: one logger may never do what another did."""
     if log_propensities.ndim != 2 or len(log_propensities) != batch.rows:
         raise BadInput(
             f"log_propensities needs one row a logged action and one column a logger, got shape "
             f"{log_propensities.shape} for {batch.rows} rows"
         )
-    if np.isnan(log_propensities).any() or (log_propensities > 0).any():
-        raise BadInput(
-            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
-            "under every logger"
-        )
+    check_log_propensities(log_propensities)
     if batch.logger.min() < 0 or batch.logger.max() >= log_propensities.shape[1]:
         raise BadInput(
             f"logger ids must lie in 0..{log_propensities.shape[1] - 1}, the columns of log_propensities, "

@@ -15,3 +15,6 @@ class NetworkSize:
     def __post_init__(self) -> None:
         if any(width < 1 for width in self.hidden):
             raise BadInput(f"every hidden layer needs at least 1 node, got {self.hidden}")
+
+
+LINEAR = NetworkSize(hidden=(), batch_norm=False)

@@ -18,7 +18,6 @@ from multilogger.components.bounds import (
 )
 from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.estimators import Estimate
-from multilogger.components.importance import importance_weights
 from multilogger.components.loss_moments import LossMoments, estimate_from
 from multilogger.components.policies import Matrix, Vector, greedy
 from multilogger.tasks.dataset_files import load_loss, load_test
@@ -120,15 +119,14 @@ class ValidationMoments:
 def measure_validation(log: "StreamedLog", logits: Matrix) -> ValidationMoments:
     """The validation rows under a policy by its logits on all contexts (m, q); they are never held."""
     from multilogger.components.learners.streamed_log import PolicyTable
+    from multilogger.components.learners.streamed_sums import LoggerMoments
 
-    policy, side = PolicyTable.of(logits), log.validation
-    start = LossMoments(float(side.delta_sums.sum() / side.counts.sum()))
-    own, average = [start] * log.loggers, [start] * log.loggers
+    policy, own, average = PolicyTable.of(logits), LoggerMoments(log), LoggerMoments(log)
     for chunk in log.chunks(validation=True):
-        j, target = chunk.logger, chunk.under(policy).log_target
-        own[j] = own[j].update(importance_weights(target, chunk.log_propensity), chunk.delta)
-        average[j] = average[j].update(importance_weights(target, chunk.log_average), chunk.delta)
-    return ValidationMoments(tuple(own), tuple(average))
+        target = chunk.under(policy).log_target
+        own.add(chunk, target, chunk.log_propensity)
+        average.add(chunk, target, chunk.log_average)
+    return ValidationMoments(tuple(own.by_logger), tuple(average.by_logger))
 
 
 def estimate_all(rows: ValidationMoments, shares: Vector) -> dict[str, Estimate]:

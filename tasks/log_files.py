@@ -47,14 +47,14 @@ def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "Trai
 
 def count_log(log: Artifact) -> int:
     """The rows of the log, without reading them."""
-    from multilogger.components.learners.streamed_log import count_rows
+    from multilogger.components.learners.read_log import count_rows
 
     return count_rows(log.folder / LOG_FOLDER)
 
 
 def open_learner_log(data: Artifact, loggers: Artifact, log: Artifact) -> "StreamedLog":
     """The log left on disk, as the learners take one that is too long for memory; contexts are in memory."""
-    from multilogger.components.learners.streamed_log import open_streamed_log
+    from multilogger.components.learners.read_log import open_streamed_log
 
     train = load_train(data)
     logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))

@@ -54,7 +54,7 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let every process of several begin with its share of the slow tests: begun last, one would end alone."""
+    """Every process begins with its share of the slow tests: begun last, one would go on alone."""
     count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     slow = [item for item in items if item.get_closest_marker("slow")]
     quick = [item for item in items if not item.get_closest_marker("slow")]

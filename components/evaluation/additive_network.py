@@ -29,21 +29,19 @@ from multilogger.components.evaluation.loss_model import (
     label_terms,
     ridge_coefficients,
 )
-from multilogger.components.evaluation.scored_log import Contexts
+from multilogger.components.evaluation.pair_model import PairModel
+from multilogger.components.evaluation.row_sample import Block, RowSample, RowSampler
 from multilogger.components.evaluation.skim_log import Advance
-from multilogger.components.learners.additive_model import AdditiveModel, probabilities
+from multilogger.components.learners.additive_model import probabilities
 from multilogger.components.learners.additive_rows import GroupedRows
 from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.presets import ADDITIVE
-from multilogger.components.logged_batch import Loggers
-from multilogger.components.policies import Actions, Matrix, Vector, marginals
+from multilogger.components.policies import Matrix, marginals
 
 MOST_ROWS = 20_000  # fitted to; with a thousand features their contexts take 80 MB
 MOST_STEPS = 3_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS
 FEWEST_EPOCHS = 10
 FEWEST_FOLDS = 3  # or a network without two of them has seen nothing
-
-Block = tuple[Contexts, NDArray[np.float32]]  # numbers of contexts (b,), -1 if not in the log, and x (b, d)
 
 
 @dataclass(frozen=True)
@@ -73,41 +71,30 @@ class AdditiveNetwork:
         self._shape, self._apart, self._advance = shape, apart, advance
         self._generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
         self._pairs = list(combinations(range(int(shape.folds.max()) + 1), 2))
-        self.fitted_rows = min(shape.rows, MOST_ROWS)
-        self._sampled = np.zeros(shape.rows, dtype=np.bool_)
-        self._sampled[rng.permutation(shape.rows)[: self.fitted_rows]] = True
-        self._seen = 0
-        self._parts: list[ModelRows] = []
-        self._x: list[NDArray[np.float32]] = []
-        self._place = np.full(len(shape.folds), -1)  # where the features of a context stand in _x
+        self._sampler = RowSampler(shape.rows, len(shape.folds), MOST_ROWS, rng)
+
+    @property
+    def fitted_rows(self) -> int:
+        return self._sampler.size
 
     def add(self, rows: ModelRows) -> None:
         """Keep the sampled ones of some rows."""
-        here = self._sampled[self._seen : self._seen + len(rows.delta)]
-        self._seen += len(rows.delta)
-        self._parts.append(
-            ModelRows(
-                rows.context[here], rows.logger[here], rows.logits[here], rows.action[here], rows.delta[here]
-            )
-        )
-        if rows.x is not None:
-            self._keep_features(rows.context[here], rows.x[here])
+        self._sampler.add(rows)
 
     def fit(self) -> None:
         """Fit every network, then the ridge of every fold."""
         if len(self._pairs) < FEWEST_FOLDS:  # as many pairs as folds, if there are three
             raise BadInput(
-                f"--dr-model additive needs {FEWEST_FOLDS} contexts or more, got {len(self._place)}; "
+                f"--dr-model additive needs {FEWEST_FOLDS} contexts or more, got {len(self._shape.folds)}; "
                 "use --dr-model ridge"
             )
         if self._apart is not None:
-            self._pick_features(self._apart)
-        sample = _Sample.of(self._parts, self._place)
-        x = np.concatenate(self._x)
-        self._parts, self._x = [], []
-        self._standardisation = Standardisation.fit(x)
-        self._members = self._fitted_members(self._standardisation(x), sample)
-        self._coefficients = self._fitted_ridge(self._standardisation(x), sample)
+            self._sampler.pick_features(self._apart())
+        sample = self._sampler.take()
+        self._standardisation = Standardisation.fit(sample.x)
+        x = self._standardisation(sample.x)
+        self._members = self._fitted_members(x, sample)
+        self._coefficients = self._fitted_ridge(x, sample)
         if self._apart is not None:
             self._chances = self._tabulated(self._apart)
 
@@ -124,24 +111,25 @@ class AdditiveNetwork:
             q_target=np.einsum("ij,ij->i", own, joint_terms(h, p, h)),
         )
 
-    def _fitted_members(self, x: Tensor, sample: "_Sample") -> list[torch.nn.Module]:
+    def _fitted_members(self, x: Tensor, sample: RowSample) -> list[torch.nn.Module]:
         settings = replace(ADDITIVE, folds=len(self._pairs))
         steps = settings.folds * math.ceil(len(x) / settings.context_batch)
         epochs = max(FEWEST_EPOCHS, min(settings.epochs, MOST_STEPS // steps))
         settings = replace(settings, epochs=epochs)
         scaled = replace(sample, delta=sample.delta * self._shape.labels / self._shape.max_loss)
-        fold = torch.from_numpy(self._fold_of_place())
-        model = _PairModel(x, GroupedRows(scaled), self._shape.labels, settings, self._generator, fold)
-        model.pairs = self._pairs
+        fold = torch.from_numpy(self._shape.folds[sample.kept])
+        model = PairModel(
+            x, GroupedRows(scaled), self._shape.labels, settings, self._generator, fold, self._pairs
+        )
         for _ in range(epochs):
             model.run_epoch()
             self._advance(1.0 / epochs)
         return list(model.members)
 
-    def _fitted_ridge(self, x: Tensor, sample: "_Sample") -> Matrix:
+    def _fitted_ridge(self, x: Tensor, sample: RowSample) -> Matrix:
         """The coefficients of each fold, from rows of all the others: (folds, 5q + 1)."""
         tables = {pair: _chances(self._members[i], x) for i, pair in enumerate(self._pairs)}
-        fold = self._fold_of_place()[sample.context]
+        fold = self._shape.folds[sample.kept][sample.context]
         h, y = marginals(sample.logits), sample.action.astype(np.float64)
         found = []
         for k in range(int(self._shape.folds.max()) + 1):
@@ -163,30 +151,9 @@ class AdditiveNetwork:
             p[rows] = np.mean([_chances(member, x[rows]) for member in members], axis=0)
         return p
 
-    def _fold_of_place(self) -> Folds:
-        """The fold of each context whose features are kept, in their order."""
-        known = np.flatnonzero(self._place >= 0)
-        return self._shape.folds[known[np.argsort(self._place[known])]]
-
-    def _keep_features(self, context: Contexts, x: NDArray[np.float32]) -> None:
-        """Features of contexts that are not known yet, once each."""
-        new, first = np.unique(context, return_index=True)
-        first, new = first[self._place[new] < 0], new[self._place[new] < 0]
-        self._place[new] = np.arange(len(new)) + sum(len(block) for block in self._x)
-        self._x.append(x[first])
-
-    def _pick_features(self, apart: Callable[[], Iterator[Block]]) -> None:
-        """Features of the sampled rows' contexts."""
-        wanted = np.zeros(len(self._place) + 1, dtype=np.bool_)  # the last is for -1, not in the log
-        for part in self._parts:
-            wanted[part.context] = True
-        for context, x in apart():
-            here = wanted[context]
-            self._keep_features(context[here], x[here])
-
     def _tabulated(self, apart: Callable[[], Iterator[Block]]) -> NDArray[np.float32]:
         """p(x) of every context of the log: (contexts, q)."""
-        table = np.empty((len(self._place), self._shape.labels), dtype=np.float32)
+        table = np.empty((len(self._shape.folds), self._shape.labels), dtype=np.float32)
         for context, x in apart():
             here = context >= 0
             table[context[here]] = self._blind(
@@ -199,47 +166,6 @@ def joint_terms(h: Matrix, p: Matrix, y: Matrix) -> Matrix:
     """The terms of the policy's marginals h and of the network's p at y, all (n, q): (n, 5q + 1)."""
     s = 2.0 * p - 1.0
     return np.hstack([label_terms(h, y), s, y * s])
-
-
-class _PairModel(AdditiveModel):
-    """Member i is fitted without the i-th pair of folds, and learns the loggers' noise from its own rows."""
-
-    pairs: list[tuple[int, int]]
-    _noises: list[Tensor] | None = None
-
-    def seen_by(self, k: int) -> Tensor:
-        fold = self.fold[self.rows.context]
-        return (fold != self.pairs[k][0]) & (fold != self.pairs[k][1])
-
-    def noise_for(self, k: int) -> Tensor:
-        return self.noise if self._noises is None else self._noises[k]
-
-    def estimate_noise(self) -> None:
-        self._noises = [self.excess_noise(self.member(k), self.seen_by(k)) for k in range(len(self.members))]
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """The sampled rows, with contexts by the place of their features, loggers numbered without gaps."""
-
-    context: Contexts
-    logits: Matrix
-    action: Actions
-    delta: Vector
-    logger: Loggers
-    counts: Vector
-
-    @classmethod
-    def of(cls, parts: list[ModelRows], place: Contexts) -> "_Sample":
-        _, logger = np.unique(np.concatenate([part.logger for part in parts]), return_inverse=True)
-        return cls(
-            context=place[np.concatenate([part.context for part in parts])],
-            logits=np.concatenate([part.logits for part in parts]),
-            action=np.concatenate([part.action for part in parts]),
-            delta=np.concatenate([part.delta for part in parts]),
-            logger=logger,
-            counts=np.bincount(logger).astype(np.float64),
-        )
 
 
 def _chances(member: torch.nn.Module, x: Tensor) -> Matrix:

@@ -13,11 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.doubly_robust import ModelledLoss
-from multilogger.components.evaluation.additive_network import (
-    AdditiveNetwork,
-    Block,
-    LogShape,
-)
+from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
 from multilogger.components.evaluation.log_checks import (
     check_features,
@@ -32,6 +28,7 @@ from multilogger.components.evaluation.loss_model import (
     ModelRows,
     draw_folds,
 )
+from multilogger.components.evaluation.row_sample import Block
 from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
 from multilogger.components.importance import log_mixture

@@ -10,11 +10,11 @@ import torch
 
 from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork, sharpened
 from multilogger.components.learners.additive_model import AdditiveModel
-from multilogger.components.learners.additive_view import open_additive_view
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import BALANCED
 from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
@@ -37,9 +37,10 @@ class AdditiveLearner:
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        view = open_additive_view(log, BALANCED, settings)
-        self.measure, self.figures = view.measure, view.figures
-        self.model = AdditiveModel(self.x, view.rows, log.labels, settings, self.generator)
+        source = open_source(log, BALANCED, settings)
+        rows, self.figures = source.additive()
+        self.measure = source.measure
+        self.model = AdditiveModel(self.x, rows, log.labels, settings, self.generator)
         self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
         self.network: PolicyNetwork = self.ensemble
 

@@ -10,12 +10,12 @@ from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_r
 from multilogger.components.estimators import balanced_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.additive_model import additive_loss, expected_additive_loss
-from multilogger.components.learners.additive_rows import ContextMoments
+from multilogger.components.learners.additive_rows import AdditiveRows
+from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.measure import Risk
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
-from multilogger.components.learners.streamed_measure import self_normalised_risk
+from multilogger.components.learners.streamed_sums import LoggerMoments, self_normalised_risk
 from multilogger.components.learners.training_log import LogPart
-from multilogger.components.loss_moments import LossMoments
 from multilogger.components.policies import Matrix, marginals
 
 
@@ -38,6 +38,13 @@ class AdditiveFigures(Protocol):
 
     def risks(self, policies: Sequence[Matrix]) -> list[Risk]:
         """The self-normalised balanced risk of each policy on validation rows."""
+
+
+class AdditiveView(NamedTuple):
+    """What an additive model is fitted to, and what is measured of it."""
+
+    rows: AdditiveRows
+    figures: AdditiveFigures
 
 
 class MemoryFigures:
@@ -98,14 +105,12 @@ class StreamedFigures:
         )
 
     def risks(self, policies: Sequence[Matrix]) -> list[Risk]:
-        tables, side = [PolicyTable.of(logits) for logits in policies], self.log.validation
-        centre = float(side.delta_sums.sum() / side.counts.sum())
-        moments = [[LossMoments(centre)] * self.log.loggers for _ in tables]
+        tables = [PolicyTable.of(logits) for logits in policies]
+        moments = [LoggerMoments(self.log) for _ in tables]
         for chunk in self.log.chunks(validation=True):
             for own, policy in zip(moments, tables, strict=True):
-                weights = importance_weights(chunk.under(policy).log_target, chunk.log_average)
-                own[chunk.logger] = own[chunk.logger].update(weights, chunk.delta)
-        return [self_normalised_risk(own) for own in moments]
+                own.add(chunk, chunk.under(policy).log_target, chunk.log_average)
+        return [self_normalised_risk(own.by_logger) for own in moments]
 
 
 def additive_predictions(part: LogPart, p: Matrix, logits: Matrix) -> ModelledLoss:

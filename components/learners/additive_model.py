@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from multilogger.components.learners.additive_rows import AdditiveRows
-from multilogger.components.learners.context_rows import context_folds
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.networks import PolicyNetwork
@@ -133,6 +132,13 @@ class AdditiveModel:
         for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
             member.load_state_dict(state.below(f"member-{k}").tensors)
             restore_optimiser(optimiser, state.below(f"optimiser-{k}"))
+
+
+def context_folds(contexts: int, folds: int, generator: torch.Generator) -> Tensor:
+    """The fold of every context, in shares as equal as can be: (m,)."""
+    fold = torch.empty(contexts, dtype=torch.int64)
+    fold[torch.randperm(contexts, generator=generator)] = torch.arange(contexts) % folds
+    return fold
 
 
 def blind_probabilities(members: Sequence[PolicyNetwork], x: Tensor, fold: Tensor) -> Matrix:

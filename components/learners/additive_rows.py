@@ -1,5 +1,6 @@
-"""What the additive loss model is fitted to: training rows gathered by context, or their sums a context.
+"""What the additive loss model is fitted to: training rows in memory, gathered by context.
 
+`context_moments.py` has the same of a log on disk.
 Of row i, z = 1 - 2 y and t = delta - |y|; the model q(x, y) = |y| + z'p(x) leaves the residual t - z'p.
 """
 
@@ -10,12 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.learners.context_rows import ContextRows
-from multilogger.components.learners.streamed_log import Chunk, StreamedLog
+from multilogger.components.learners.padded_groups import PaddedGroups
 from multilogger.components.logged_batch import Loggers
 from multilogger.components.policies import Actions, Vector
 
-BLOCK_CONTEXTS = 4096
 LEAST_SPREAD = 0.01  # added to p (1 - p), which is 0 for a label that the network is sure of
 
 
@@ -61,7 +60,7 @@ class GroupedRows:
     """Rows in memory."""
 
     def __init__(self, part: LossRows) -> None:
-        self.rows, self.loggers = ContextRows.of(part.context), len(part.counts)
+        self.rows, self.loggers = PaddedGroups.of(part.context), len(part.counts)
         action = torch.from_numpy(part.action.astype(np.float32))
         self.signs = self.rows.gather(1.0 - 2.0 * action)
         self.target = self.rows.gather(torch.from_numpy(part.delta.astype(np.float32)) - action.sum(dim=1))
@@ -85,72 +84,6 @@ class GroupedRows:
         if among is not None:
             present = present & among[:, None]
         return torch.stack([excess[present & (self.logger == j)].mean() for j in range(self.loggers)])
-
-
-class ContextMoments:
-    """The sums of z z', z t, t^2 and 1 over the rows of each logger at each context: all that a fit needs.
-
-    One pass over a log on disk makes them, in J m q^2 numbers for m contexts however many rows there are. All
-    rows of a context are one group, where rows in memory make groups of at most `MOST_ROWS`.
-    """
-
-    def __init__(self, log: StreamedLog) -> None:
-        self.loggers = log.loggers
-        logged = np.flatnonzero(log.train_contexts.sum(axis=0))
-        self.context = torch.from_numpy(logged)
-        self._place = np.zeros(log.contexts, dtype=np.int64)
-        self._place[logged] = np.arange(len(logged))
-        shape = (log.loggers, len(logged))
-        # Whole numbers, which float32 holds up to 16 million rows of one logger at one context.
-        self.products = torch.zeros(*shape, log.labels, log.labels)
-        self.moments = torch.zeros(*shape, log.labels, dtype=torch.float64)
-        self.squares = torch.zeros(shape, dtype=torch.float64)
-        self.counts = torch.from_numpy(log.train_contexts[:, logged].astype(np.float64))
-        for chunk in log.chunks(validation=False):
-            self._add(chunk)
-
-    def _add(self, chunk: Chunk) -> None:
-        j, place = chunk.logger, torch.from_numpy(self._place[chunk.context])
-        signs = torch.from_numpy(1.0 - 2.0 * chunk.action)
-        target = torch.from_numpy(chunk.delta - chunk.action.sum(axis=1))
-        for block in torch.split(torch.arange(len(place)), max(1, 2**20 // signs.shape[1] ** 2)):
-            own = signs[block].float()
-            self.products[j].index_add_(0, place[block], own.unsqueeze(2) * own.unsqueeze(1))
-        self.moments[j].index_add_(0, place, signs * target.unsqueeze(1))
-        self.squares[j].index_add_(0, place, target.square())
-
-    def loss(self, groups: Tensor, p: Tensor, noise: Tensor) -> Tensor:
-        """By Woodbury's identity, Z'Sigma^-1 r = (1 + A D)^-1 (b - A p) with D the spread of the labels.
-
-        A = sum_j Z_j'Z_j / noise_j and b = sum_j Z_j't_j / noise_j, so that q x q systems do for any number
-        of rows. The gradient in p is minus that.
-        """
-        with torch.no_grad():
-            weight = 1.0 / noise.double()
-            a = torch.einsum("j,jgkl->gkl", weight, self.products[:, groups].double())
-            b = torch.einsum("j,jgk->gk", weight, self.moments[:, groups])
-            root = (p * (1.0 - p) + LEAST_SPREAD).double().sqrt()
-            force = b - torch.einsum("gkl,gl->gk", a, p.double())
-            system = torch.eye(p.shape[1], dtype=torch.float64) + root.unsqueeze(2) * a * root.unsqueeze(1)
-            solved = torch.cholesky_solve((root * force).unsqueeze(2), torch.linalg.cholesky(system))
-            pull = (solved.squeeze(2) / root).to(p.dtype)
-        return -(pull * p).sum() / len(groups)
-
-    def excess(self, p: Tensor, among: Tensor | None = None) -> Tensor:
-        here = p[self.context].double()
-        counts = self.counts if among is None else self.counts * among
-        spread = (counts * (here * (1.0 - here)).sum(dim=1)).sum(dim=1)
-        return ((self.squared_residuals(here, among) - spread) / counts.sum(dim=1)).to(p.dtype)
-
-    def squared_residuals(self, p: Tensor, among: Tensor | None = None) -> Tensor:
-        """sum_i r_i^2 of each logger, with p (g, q) at the groups' contexts in float64: (J,)."""
-        kept = torch.arange(len(p)) if among is None else torch.flatten(torch.nonzero(among))
-        squares = torch.zeros(self.loggers, dtype=torch.float64)
-        for block in torch.split(kept, BLOCK_CONTEXTS):
-            squares += self.squares[:, block].sum(dim=1)
-            squares -= 2.0 * torch.einsum("jgk,gk->j", self.moments[:, block], p[block])
-            squares += torch.einsum("gk,jgkl,gl->j", p[block], self.products[:, block].double(), p[block])
-        return squares
 
 
 def whitened_residuals(residual: Tensor, signs: Tensor, spread: Tensor, noise: Tensor) -> Tensor:

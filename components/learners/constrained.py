@@ -11,19 +11,14 @@ import torch
 from torch import Tensor
 
 from multilogger.components.constraint import constraint_coefficients
+from multilogger.components.learners.exact_gauge import ExactGauge
 from multilogger.components.learners.gauge_draws import Draws
-from multilogger.components.learners.gauges import (
-    ExactGauge,
-    Gauge,
-    Scene,
-    VariationalGauge,
-    check_loggers_known,
-    float_logits,
-)
-from multilogger.components.learners.objectives import Objective
-from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
+from multilogger.components.learners.gauges import Gauge, Scene, check_loggers_known, float_logits
+from multilogger.components.learners.measure import Measure
+from multilogger.components.learners.settings import DivergenceKind
 from multilogger.components.learners.state import State, optimiser_state, restore_optimiser
 from multilogger.components.learners.streamed_log import LearnerLog
+from multilogger.components.learners.variational_gauge import VariationalGauge
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Vector
 
@@ -33,6 +28,7 @@ class Constraint:
 
     Choice: Algorithm 2 prints "repeat ... until", which moves the policy even where the constraint holds. We
     let T take its step and look at the moving average first, and move the policy only where it exceeds kappa.
+    `measure` is that of the run whose `network` reads contexts `x` (m, d).
     """
 
     def __init__(
@@ -41,19 +37,18 @@ class Constraint:
         x: Tensor,
         draws: Draws,
         log: LearnerLog,
-        counts: Vector,
-        objective: Objective,
-        settings: LearnerSettings,
+        measure: Measure,
         seed: int,
     ) -> None:
+        settings, average = measure.settings, measure.objective.average
         exact = settings.divergence is DivergenceKind.EXACT
-        if exact or objective.average:
+        if exact or average:
             check_loggers_known(log.logger_logits, "the exact divergence" if exact else "balanced-reg")
         # A stream of its own: a constraint that never binds then leaves the run of the direct twin untouched.
         stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         logits = float_logits(log.logger_logits)
-        scene = Scene(network, x, draws, logits, counts, objective.average, settings.batch_size, generator)
+        scene = Scene(network, x, draws, logits, measure.counts, average, settings.batch_size, generator)
         self.settings, self.scene = settings, scene
         self.gauge: Gauge = (
             ExactGauge(scene) if exact else VariationalGauge(scene, log.features, log.labels, settings)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.learners.training_log import LogPart, TensorRows
+from multilogger.components.learners.tensor_rows import TensorRows
+from multilogger.components.learners.training_log import LogPart
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class ContextBatch:
 
 
 @dataclass(frozen=True)
-class ContextRows:
+class SortedRows:
     """Rows sorted by context: those of context c are `order[start[c] : start[c] + count[c]]`.
 
     The columns stay in the order of the log.
@@ -33,7 +34,7 @@ class ContextRows:
     count: Tensor
 
     @classmethod
-    def of(cls, part: LogPart, contexts: int) -> "ContextRows":
+    def of(cls, part: LogPart, contexts: int) -> "SortedRows":
         count = np.bincount(part.context, minlength=contexts)
         return cls(
             rows=TensorRows.of(part),

@@ -30,11 +30,7 @@ class DirectLearner(RiskLearner):
         super().__init__(log, source.measure, settings, seed)
         self.objective, self.rows = objective, source.rows(seed, self.generator)
         self.constraint = (
-            Constraint(
-                self.network, self.x, source.draws(), log, self.measure.counts, objective, settings, seed
-            )
-            if constrained
-            else None
+            Constraint(self.network, self.x, source.draws(), log, self.measure, seed) if constrained else None
         )
 
     def run_epoch(self) -> None:

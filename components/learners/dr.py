@@ -13,16 +13,15 @@ import torch
 
 from multilogger.components.ensemble_network import GREEDY, LARGEST_LOGIT, EnsembleNetwork, sharpened
 from multilogger.components.lambda_star import lambda_star, plain_divergence
-from multilogger.components.learners.additive_model import AdditiveModel, blind_probabilities
-from multilogger.components.learners.additive_view import open_additive_view
-from multilogger.components.learners.dr_view import open_dr_view
+from multilogger.components.learners.additive_model import blind_probabilities
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.folded_model import FoldedModel
-from multilogger.components.learners.free_form_model import FreeFormModel
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import BALANCED, WEIGHTED, floor_shares
 from multilogger.components.learners.policy_rows import PolicyBatch
-from multilogger.components.learners.settings import LearnerSettings, Regression
+from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.sources import open_source
+from multilogger.components.learners.staged_model import StagedModel
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
@@ -49,17 +48,12 @@ class DoublyRobustLearner:
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
         objective = WEIGHTED if settings.dr_weighted else BALANCED
-        additive = open_additive_view(log, objective, settings)
-        self.measure, self.figures = additive.measure, additive.figures
-        self.view = open_dr_view(log, objective, settings, seed, self.generator)
+        source = open_source(log, objective, settings)
+        self.measure, self.view = source.measure, source.doubly_robust(seed, self.generator)
+        rows, self.figures = source.additive()
         self.rows = self.view.policy
-        of_model = dataclasses.replace(settings, epochs=settings.model_epochs)
-        self.additive = AdditiveModel(self.x, additive.rows, log.labels, of_model, self.generator)
-        self.free = (
-            FreeFormModel(self.additive, self.view.free, log.labels, of_model)
-            if settings.regression is Regression.FREE
-            else None
-        )
+        self.model = StagedModel(self.x, rows, self.view.free, log.labels, settings, self.generator)
+        self.additive = self.model.additive
         self.members = [_blank(log, settings) for _ in self.additive.members]
         self.ensemble = EnsembleNetwork(self.members, settings.sharpness)
         self.network: PolicyNetwork = self.ensemble
@@ -75,26 +69,24 @@ class DoublyRobustLearner:
         return self.settings.policy_size
 
     @property
-    def model_epochs(self) -> int:
-        """Epochs before the policy's: those of the additive model, and as many of its correction."""
-        return self.settings.model_epochs * (1 if self.free is None else 2)
+    def epochs(self) -> int:
+        """The model's, then the policy's."""
+        return self.model.epochs + self.settings.epochs
 
     @property
-    def epochs(self) -> int:
-        return self.model_epochs + self.settings.epochs
+    def fitting(self) -> bool:
+        """Whether the last epoch was the model's; the policy is then but the model's own."""
+        return self.done <= self.model.epochs
 
     @property
     def patience(self) -> int:
         """Counts among the policy's epochs alone; the model's epochs are never the best one."""
-        fitting = self.done <= self.model_epochs
-        return self.epochs if fitting else self.settings.patience
+        return self.epochs if self.fitting else self.settings.patience
 
     def run_epoch(self) -> None:
-        if self.done < self.settings.model_epochs:
-            self.additive.run_epoch()
-        elif self.free is not None and self.done < self.model_epochs:
-            self.free.run_epoch()
-        elif self.done == self.model_epochs:
+        if self.done < self.model.epochs:
+            self.model.run_epoch()
+        elif self.done == self.model.epochs:
             self._start_policy()
         else:
             self._descend()
@@ -107,12 +99,9 @@ class DoublyRobustLearner:
 
     def _freeze_model(self) -> None:
         """What the policy's epochs need of the model, which does not change any more."""
-        self.frozen = self._model()
+        self.frozen = self.model.folded(self.seed)
         self.rows.set_model(self.frozen)
         self.view.influence.start_from(self.frozen, sharpened(self.frozen.p, GREEDY))
-
-    def _model(self) -> FoldedModel:
-        return self.frozen or FoldedModel(self.additive.out_of_fold(), self.free, self.seed)
 
     def _descend(self) -> None:
         """Every member, a policy of its own, once through the contexts that it may see."""
@@ -130,9 +119,9 @@ class DoublyRobustLearner:
         logits = self.settings.sharpness * member(self.x[batch.context])
         logits = logits.clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
         effects = None
-        if self.free is not None:
+        if self.model.free is not None:
             # What each label adds to the correction at one drawn action: an unbiased gradient of E T.
-            effects = self.free.effects(batch.context, sample(logits, self.generator))
+            effects = self.model.free.effects(batch.context, sample(logits, self.generator))
         risk = batch.risk(logits, effects, factors, self.settings.clip)
         # The other members have no gradient, and the optimiser leaves them alone.
         self.optimiser.zero_grad()
@@ -151,8 +140,8 @@ class DoublyRobustLearner:
 
     def record(self, epoch: int) -> EpochRecord:
         """The usual record, its risks doubly robust; while the model is fitted, no epoch is eligible."""
-        fitting, model = self.done <= self.model_epochs, self._model()
-        if fitting:
+        model = self.frozen or self.model.folded(self.seed)
+        if self.fitting:
             self.network.load_state_dict(
                 module_state(EnsembleNetwork(self.additive.members, self.settings.sharpness)).tensors
             )
@@ -166,7 +155,7 @@ class DoublyRobustLearner:
             train_risk=risks.train,
             validation_risk=risks.validation,
             validation_score=score,
-            eligible=not fitting,
+            eligible=not self.fitting,
         )
 
     def _sharpen(self, model: FoldedModel) -> float:
@@ -185,23 +174,18 @@ class DoublyRobustLearner:
     def state(self) -> State:
         state = module_state(self.network).under("network")
         state |= optimiser_state(self.optimiser).under("optimiser")
-        state |= self.additive.state().under("additive")
-        if self.free is not None:
-            state |= self.free.state().under("free")
-        state |= self.view.state().under("rows")
+        state |= self.model.state() | self.view.state().under("rows")
         return state | State({"shares": torch.from_numpy(self.shares.copy())}, {"done": self.done})
 
     def restore(self, state: State) -> None:
         self.network.load_state_dict(state.below("network").tensors)
         restore_optimiser(self.optimiser, state.below("optimiser"))
-        self.additive.restore(state.below("additive"))
-        if self.free is not None:
-            self.free.restore(state.below("free"))
+        self.model.restore(state)
         self.view.restore(state.below("rows"))
         self.frozen = None
         self.shares = state.tensors["shares"].numpy()
         self.done = int(state.numbers["done"])
-        if self.done > self.model_epochs:
+        if not self.fitting:
             self._freeze_model()
 
 

@@ -4,18 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from multilogger.components.learners.free_form_rows import (
-    FreeFormRows,
-    MemoryFreeFormRows,
-    StreamedFreeFormRows,
-)
-from multilogger.components.learners.influence import Influence, MemoryInfluence, StreamedInfluence
-from multilogger.components.learners.objectives import Objective
-from multilogger.components.learners.policy_rows import MemoryPolicyRows, PolicyRows, StreamedPolicyRows
+from multilogger.components.learners.free_form_rows import FreeFormRows
+from multilogger.components.learners.influence import Influence
+from multilogger.components.learners.policy_rows import PolicyRows
 from multilogger.components.learners.row_batches import StreamedRows
-from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State
-from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 
 
 @dataclass(frozen=True)
@@ -37,24 +30,3 @@ class DoublyRobustView:
         self.generator.set_state(state.tensors["generator"])
         if self.streamed is not None:
             self.streamed.restore(state)
-
-
-def open_dr_view(
-    log: LearnerLog, objective: Objective, settings: LearnerSettings, seed: int, generator: torch.Generator
-) -> DoublyRobustView:
-    if isinstance(log, StreamedLog):
-        rows = StreamedRows(log, objective, settings, seed)
-        return DoublyRobustView(
-            free=StreamedFreeFormRows(log, rows),
-            policy=StreamedPolicyRows(log, rows, settings),
-            influence=StreamedInfluence(log, settings.clip),
-            generator=generator,
-            streamed=rows,
-        )
-    train, validation = log.part(validation=False), log.part(validation=True)
-    return DoublyRobustView(
-        free=MemoryFreeFormRows(train, settings, generator),
-        policy=MemoryPolicyRows(train, settings, generator),
-        influence=MemoryInfluence(train, validation, settings.clip),
-        generator=generator,
-    )

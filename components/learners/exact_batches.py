@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from multilogger.components.learners.context_batches import ContextRows
+from multilogger.components.learners.context_batches import SortedRows
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.row_batches import StreamedRows
 from multilogger.components.learners.settings import LearnerSettings
@@ -56,7 +56,7 @@ class MemoryContexts:
     """Rows in memory: every context once an epoch, with all rows logged at it."""
 
     def __init__(
-        self, rows: ContextRows, objective: Objective, batch_size: int, generator: torch.Generator
+        self, rows: SortedRows, objective: Objective, batch_size: int, generator: torch.Generator
     ) -> None:
         self.rows, self.steps, self.generator = rows, rows.steps(batch_size), generator
         self.log_denominator = objective.log_denominator(rows.rows)
@@ -105,9 +105,8 @@ class StreamedContexts:
 
     def epoch(self) -> Iterator[ExactBatch]:
         for batch in self.rows.epoch():
-            loggers, size = batch.delta.shape
+            size, logger = batch.delta.shape[1], batch.logger
             chosen = torch.randint(self.contexts, (min(size, self.contexts),), generator=self.generator)
-            logger = torch.arange(loggers).repeat_interleave(size)
             yield ExactBatch(
                 contexts=torch.cat([batch.context, chosen]),
                 place=torch.arange(len(batch.context)),

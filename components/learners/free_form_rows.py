@@ -82,7 +82,7 @@ class StreamedFreeFormRows:
         stands_for = torch.from_numpy(self.log.train.counts / self.log.train.counts.mean()).float()
         weights = self._precisions(fold, members, additive, correction) * stands_for
         for batch in self.rows.epoch():
-            logger = torch.arange(len(batch.delta)).repeat_interleave(batch.delta.shape[1])
+            logger = batch.logger
             for k in range(members):
                 seen = fold[batch.context] != k
                 context, action = batch.context[seen], batch.action[seen]

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.learners.training_log import TensorRows
+from multilogger.components.learners.tensor_rows import TensorRows
 from multilogger.components.torch_policies import sample
 
 

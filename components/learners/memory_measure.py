@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.estimators import naive_risk
+from multilogger.components.estimators import lambda_weighted_risk, naive_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.epoch_record import FINITE_CLIP
 from multilogger.components.learners.measure import Example, Look, Measure, Risk, Spread
@@ -47,7 +47,7 @@ class MemoryLook(Look):
     def _risk(self, shares: Vector, rule: WeightRule) -> float:
         if self._objective.average:  # h_avg of the rows is known already
             return naive_risk(self._measure.train.against_average(self.train), rule).value
-        return self._objective.risk(self.train, shares, rule).value
+        return lambda_weighted_risk(self.train, shares / self.train.counts, rule).value
 
     def validation_risk(self) -> Risk:
         balanced = self._measure.validation.against_average(self.validation)

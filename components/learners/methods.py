@@ -13,7 +13,7 @@ from multilogger.components.learners.exact import ExactLearner
 from multilogger.components.learners.full_information import FullInformationLearner
 from multilogger.components.learners.learned_policy import LearnedPolicy
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.settings import LearnerSettings, recorded_settings
+from multilogger.components.learners.settings import LearnerSettings, Regression, recorded_settings
 from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.training import Learner, OnEpoch, train
 from multilogger.components.learners.wcrm import WCRMLearner
@@ -81,14 +81,7 @@ def learn(
     if method not in METHODS:
         raise BadInput(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     learner = METHODS[method](log, settings, seed)
-    run: dict[str, object] = {
-        "method": method,
-        "seed": seed,
-        "settings": recorded_settings(settings),
-        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
-    }
-    if isinstance(log, StreamedLog):
-        run["streamed"] = True
+    run = _run_facts(method, log, settings, seed)
     progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
     policy = LearnedPolicy(
         network=learner.network.eval(),
@@ -102,12 +95,24 @@ def learn(
     return Learned(policy, progress.best, progress.records)
 
 
+def _run_facts(method: str, log: LearnerLog, settings: LearnerSettings, seed: int) -> dict[str, object]:
+    """What a checkpoint must agree in with the run that goes on from it."""
+    facts: dict[str, object] = {
+        "method": method,
+        "seed": seed,
+        "settings": recorded_settings(settings),
+        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
+    }
+    return facts | {"streamed": True} if isinstance(log, StreamedLog) else facts
+
+
 def planned_epochs(method: str, settings: LearnerSettings) -> int:
     """How many epochs a method makes of a log, unless it stops early."""
     if method == "wcrm":
         return len(settings.wcrm_clips) * len(settings.wcrm_variances) * len(settings.wcrm_l2s)
     if method == "dr":
-        return settings.model_epochs + settings.epochs
+        stages = 2 if settings.regression is Regression.FREE else 1
+        return stages * settings.model_epochs + settings.epochs
     return settings.epochs + (settings.warm_start > 0)
 
 

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators import Estimate, balanced_risk, lambda_weighted_risk, logger_stats
-from multilogger.components.importance import RAW, WeightRule
+from multilogger.components.estimators import logger_stats
 from multilogger.components.lambda_star import Stats, lambda_star
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
-from multilogger.components.learners.training_log import TensorRows
+from multilogger.components.learners.tensor_rows import TensorRows
 from multilogger.components.logged_batch import LoggedBatch
 from multilogger.components.policies import Vector
 
@@ -47,12 +46,6 @@ class Objective:
         if not self.reweighted or settings.freeze_lambda:
             return np.asarray(counts / counts.sum(), dtype=np.float64)
         return floor_shares(counts * lambda_star(stats), settings.lambda_floor)
-
-    def risk(self, batch: LoggedBatch, shares: Vector, rule: WeightRule = RAW) -> Estimate:
-        """The estimated R(h) on whole rows, with the losses as logged."""
-        if self.average:
-            return balanced_risk(batch, rule)
-        return lambda_weighted_risk(batch, shares / batch.counts, rule)
 
 
 NAIVE = Objective("naive")
@@ -102,10 +95,7 @@ def minibatch_risk(
 
     sum_j n_j lambda_j mean_i w_i l_i, and divided by sum_j n_j lambda_j mean_i w_i if self-normalised.
     """
-    log_ratio = log_target - log_denominator
-    if weights is not Weights.RAW:
-        log_ratio = log_ratio.clamp_max(math.log(clip))
-    w = torch.exp(log_ratio)
+    w = _cut_weights(log_target, log_denominator, weights, clip)
     value = shares @ (w * losses).mean(dim=1)
     if weights is Weights.SELF_NORMALISED:
         value = value / (shares @ w.mean(dim=1)).clamp_min(torch.finfo(w.dtype).tiny)
@@ -124,11 +114,16 @@ def row_risk(
 
     With a_i = lambda_j over the chance of a row to be drawn, it is R_mini for rows drawn in any way.
     """
-    log_ratio = log_target - log_denominator
-    if weights is not Weights.RAW:
-        log_ratio = log_ratio.clamp_max(math.log(clip))
-    shares = coefficients * torch.exp(log_ratio)
+    shares = coefficients * _cut_weights(log_target, log_denominator, weights, clip)
     value = shares @ losses
     if weights is Weights.SELF_NORMALISED:
         value = value / shares.sum().clamp_min(torch.finfo(shares.dtype).tiny)
     return value
+
+
+def _cut_weights(log_target: Tensor, log_denominator: Tensor, weights: Weights, clip: float) -> Tensor:
+    """h over h_j or h_avg, cut at `clip` unless they are to be raw."""
+    log_ratio = log_target - log_denominator
+    if weights is not Weights.RAW:
+        log_ratio = log_ratio.clamp_max(math.log(clip))
+    return torch.exp(log_ratio)

@@ -12,8 +12,8 @@ from torch.nn.functional import logsigmoid
 
 from multilogger.components.importance import importance_weights
 from multilogger.components.lambda_star import LoggerStats, Stats, update_stats
-from multilogger.components.learners.context_rows import ContextRows
 from multilogger.components.learners.folded_model import FoldedModel
+from multilogger.components.learners.padded_groups import PaddedGroups
 from multilogger.components.learners.row_batches import RowSource
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
@@ -68,7 +68,7 @@ class MemoryPolicyRows:
 
     def __init__(self, part: LogPart, settings: LearnerSettings, generator: torch.Generator) -> None:
         self.part, self.settings, self.generator = part, settings, generator
-        self.groups = ContextRows.of(part.context)
+        self.groups = PaddedGroups.of(part.context)
         action = torch.from_numpy(part.action.astype(np.float32))
         denominator = part.log_propensity if settings.dr_weighted else part.log_average
         self.signs = self.groups.gather(2.0 * action - 1.0)
@@ -125,7 +125,7 @@ class StreamedPolicyRows:
     def epoch(self, fold: Tensor, members: int) -> Iterator[PolicyBatch]:
         model = self._model()
         for batch in self.rows.epoch():
-            logger = torch.arange(len(batch.delta)).repeat_interleave(batch.delta.shape[1])
+            logger = batch.logger
             logged = model.logged(batch.context.numpy(), batch.action.numpy())
             residual = batch.delta.flatten() - torch.from_numpy(logged).float()
             p = torch.from_numpy(model.p[batch.context.numpy()]).float()

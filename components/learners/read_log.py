@@ -1,12 +1,15 @@
-"""A bandit log on disk to the training log of a learner."""
+"""A bandit log on disk to the log of a learner: read as a whole, or opened to be streamed."""
 
 from pathlib import Path
 
 import numpy as np
 
 from multilogger.components.bandit_log import open_log, to_rows
+from multilogger.components.errors import BadInput
+from multilogger.components.importance import check_log_propensities
 from multilogger.components.labelled_data import Features, Labels
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.streamed_log import RowGroup, Side, StreamedLog
+from multilogger.components.learners.training_log import TrainingLog, check_contexts, check_tables
 from multilogger.components.policies import Matrix
 
 
@@ -27,3 +30,62 @@ def read_training_log(
         logger_logits=logger_logits,
         truth=truth,
     )
+
+
+def count_rows(folder: Path) -> int:
+    """The rows of a log on disk, from the metadata of its files."""
+    return int(open_log(folder).count_rows())
+
+
+def open_streamed_log(
+    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Labels | None = None
+) -> StreamedLog:
+    """The log in a folder, with the contexts `x` (m, d) that it was made from; one pass counts and checks it.
+
+    The counts of both sides must be known before any row: h_avg depends on them.
+    """
+    groups, labels = _row_groups(folder)
+    contexts = int(x.shape[0])
+    train_contexts = np.zeros((len(groups), contexts), dtype=np.int64)
+    counts, delta_sums = np.zeros((2, len(groups))), np.zeros((2, len(groups)))
+    for j, own in enumerate(groups):
+        for rows in (rows for group in own for rows in group.read()):
+            check_contexts(rows.context, contexts)
+            check_log_propensities(rows.log_propensities)
+            train_contexts[j] += np.bincount(rows.context[~rows.validation], minlength=contexts)
+            for side in (False, True):
+                delta = rows.delta[rows.validation == side]
+                counts[int(side), j] += len(delta)
+                delta_sums[int(side), j] += delta.sum()
+    train, validation = (Side(*both) for both in zip(counts, delta_sums, strict=True))
+    _check_sides(train, validation)
+    check_tables(logger_logits, truth, len(groups), (contexts, labels))
+    return StreamedLog(x, groups, train, validation, labels, train_contexts, logger_logits, truth)
+
+
+def _check_sides(train: Side, validation: Side) -> None:
+    for part, side in (("training", train), ("validation", validation)):
+        if (side.counts == 0).any():
+            raise BadInput(
+                f"every logger needs rows in the {part} split, got loggers "
+                f"{np.flatnonzero(side.counts).tolist()} of {len(side.counts)}; log more, or change the split"
+            )
+
+
+def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
+    """The row groups of each logger, in the order of the files' names, and the number of labels."""
+    import pyarrow.dataset as ds
+
+    dataset = open_log(folder)
+    loggers = dataset.schema.field("log_propensities").type.list_size
+    groups: list[list[RowGroup]] = [[] for _ in range(loggers)]
+    for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
+        logger = int(ds.get_partition_keys(fragment.partition_expression)["logger"])
+        if not 0 <= logger < loggers:
+            raise BadInput(
+                f"logger ids must lie in 0..{loggers - 1}, the columns of log_propensities, got {logger} in "
+                f"{fragment.path}"
+            )
+        metadata = fragment.metadata
+        groups[logger] += [RowGroup(fragment.path, metadata, i) for i in range(metadata.num_row_groups)]
+    return tuple(tuple(own) for own in groups), int(dataset.schema.field("action").type.list_size)

@@ -10,11 +10,10 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.learned_policy import LearnedPolicy, Standardisation
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.loggers import LinearPolicy
-from multilogger.components.network_size import NetworkSize
+from multilogger.components.network_size import LINEAR
 from multilogger.components.networks import PolicyNetwork
 
 GREEDY_ALPHA = 1e4  # so sharp that only a logit within 1e-3 of 0 leaves its label to chance
-LINEAR = NetworkSize((), batch_norm=False)
 
 
 def reference_names(loggers: int = 2) -> tuple[str, ...]:

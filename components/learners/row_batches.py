@@ -13,7 +13,7 @@ from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_batches import Records, streamed_batches
 from multilogger.components.learners.streamed_log import StreamedLog
-from multilogger.components.learners.training_log import TensorRows
+from multilogger.components.learners.tensor_rows import TensorRows
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,12 @@ class RowBatch:
     action: Tensor
     log_denominator: Tensor
     delta: Tensor
+
+    @property
+    def logger(self) -> Tensor:
+        """The logger of each row: (JB,)."""
+        loggers, size = self.delta.shape
+        return torch.arange(loggers).repeat_interleave(size)
 
 
 class RowSource(Protocol):

@@ -1,6 +1,6 @@
 """Measures of policies from one pass over a log on disk: the figures of `memory_measure.py`, as sums."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,11 @@ from multilogger.components.learners.measure import Example, Look, Measure, Risk
 from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings, LossShift
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
-from multilogger.components.learners.streamed_sums import WeightSpread
-from multilogger.components.loss_moments import LossMoments, estimate_from
+from multilogger.components.learners.streamed_sums import (
+    LoggerMoments,
+    WeightSpread,
+    self_normalised_risk,
+)
 from multilogger.components.policies import Matrix, Vector
 
 
@@ -33,7 +36,7 @@ class StreamedSums:
     raw: tuple[LoggerStats, ...]
     train: tuple[WeightSpread, ...]
     validation: tuple[WeightSpread, ...]
-    moments: tuple[LossMoments, ...]
+    moments: LoggerMoments
 
 
 class StreamedLook(Look):
@@ -58,7 +61,7 @@ class StreamedLook(Look):
         return float(shares @ np.array([s.mean_u for s in raw])) / mean_weight
 
     def validation_risk(self) -> Risk:
-        return self_normalised_risk(self.sums.moments)
+        return self_normalised_risk(self.sums.moments.by_logger)
 
     def train_spreads(self) -> tuple[Spread, ...]:
         return tuple(spread.figures for spread in self.sums.train)
@@ -92,19 +95,16 @@ class StreamedMeasure(Measure):
     def sums(self, logits: Matrix) -> StreamedSums:
         """One pass over both sides."""
         policy, loggers = PolicyTable.of(logits), self.log.loggers
-        side = self.log.validation
-        centre = float(side.delta_sums.sum() / side.counts.sum())
         clipped, raw = [LoggerStats()] * loggers, [LoggerStats()] * loggers
         train, validation = [WeightSpread()] * loggers, [WeightSpread()] * loggers
-        moments = [LossMoments(centre)] * loggers
+        moments = LoggerMoments(self.log)
         running = self.settings.loss_shift is LossShift.RUNNING
         for chunk in self.log.chunks():
             j, batch = chunk.logger, chunk.under(policy)
             finite = importance_weights(batch.log_target, batch.log_propensity, FINITE_CLIP)
             if chunk.validation:
                 validation[j] = validation[j].update(finite)
-                weights = importance_weights(batch.log_target, chunk.log_average)
-                moments[j] = moments[j].update(weights, batch.delta)
+                moments.add(chunk, batch.log_target, chunk.log_average)
                 continue
             train[j] = train[j].update(finite)
             denominator = chunk.log_average if self.objective.average else batch.log_propensity
@@ -113,11 +113,4 @@ class StreamedMeasure(Measure):
                 clipped[j] = clipped[j].update(weights, batch.delta)
                 if running:
                     raw[j] = raw[j].update(importance_weights(batch.log_target, denominator), batch.delta)
-        return StreamedSums(tuple(clipped), tuple(raw), tuple(train), tuple(validation), tuple(moments))
-
-
-def self_normalised_risk(moments: Sequence[LossMoments]) -> Risk:
-    """sum_i w delta / sum_i w over all loggers, with the standard error of the delta method."""
-    rows = sum(moment.count for moment in moments)
-    estimate = estimate_from(moments, np.full(len(moments), 1.0 / rows), self_normalised=True)
-    return Risk(estimate.value, estimate.standard_error)
+        return StreamedSums(tuple(clipped), tuple(raw), tuple(train), tuple(validation), moments)

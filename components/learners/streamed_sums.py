@@ -1,9 +1,14 @@
-"""Importance weights summed up a chunk at a time, exactly, whatever the chunks."""
+"""Importance weights and weighted losses summed up a chunk at a time, exactly, whatever the chunks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from multilogger.components.learners.measure import Spread
-from multilogger.components.loss_moments import unit
+import numpy as np
+
+from multilogger.components.importance import importance_weights
+from multilogger.components.learners.measure import Risk, Spread
+from multilogger.components.learners.streamed_log import Chunk, StreamedLog
+from multilogger.components.loss_moments import LossMoments, estimate_from, unit
 from multilogger.components.policies import Vector
 
 
@@ -32,3 +37,23 @@ class WeightSpread:
         """S_j, (sum w)^2 / (n sum w^2) and the largest weight."""
         share = self.total**2 / (self.count * self.squares) if self.squares > 0 else 0.0
         return Spread(self.total / self.count * unit(self.largest), share, self.largest)
+
+
+class LoggerMoments:
+    """Weighted losses of the validation rows of a log on disk under one policy, gathered logger by logger."""
+
+    def __init__(self, log: StreamedLog) -> None:
+        side = log.validation
+        self.by_logger = [LossMoments(float(side.delta_sums.sum() / side.counts.sum()))] * log.loggers
+
+    def add(self, chunk: Chunk, log_target: Vector, log_denominator: Vector) -> None:
+        """With raw weights h over h_j or h_avg, whichever the denominator (n,) is of."""
+        weights = importance_weights(log_target, log_denominator)
+        self.by_logger[chunk.logger] = self.by_logger[chunk.logger].update(weights, chunk.delta)
+
+
+def self_normalised_risk(moments: Sequence[LossMoments]) -> Risk:
+    """sum_i w delta / sum_i w over all loggers, with the standard error of the delta method."""
+    rows = sum(moment.count for moment in moments)
+    estimate = estimate_from(moments, np.full(len(moments), 1.0 / rows), self_normalised=True)
+    return Risk(estimate.value, estimate.standard_error)

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from torch import Tensor
 
 from multilogger.components.errors import BadInput
 from multilogger.components.importance import log_mixture
@@ -37,7 +36,8 @@ class TrainingLog:
 
     def __post_init__(self) -> None:
         _check_columns(self)
-        _check_contexts(self)
+        check_contexts(self.context, self.contexts)
+        check_tables(self.logger_logits, self.truth, self.loggers, (self.contexts, self.labels))
         for part, rows in (("training", ~self.validation), ("validation", self.validation)):
             if set(np.unique(self.logger[rows])) != set(range(self.loggers)):
                 raise BadInput(
@@ -70,10 +70,6 @@ class TrainingLog:
     @property
     def total_delta(self) -> float:
         return float(self.delta.sum())
-
-    def dense_contexts(self) -> NDArray[np.float32]:
-        """x (m, d) as the networks read it."""
-        return densify(self.x)
 
     def part(self, validation: bool) -> "LogPart":
         """The rows of one side of the split, the same ones for all who ask."""
@@ -136,55 +132,10 @@ class LogPart:
         return replace(batch, log_propensity=self.log_average, log_propensities=None)
 
 
-@dataclass(frozen=True)
-class TensorRows:
-    """The training rows as float32 tensors, for the objective."""
-
-    context: Tensor
-    action: Tensor
-    delta: Tensor
-    log_propensity: Tensor
-    log_average: Tensor
-    by_logger: tuple[Tensor, ...]
-
-    @classmethod
-    def of(cls, part: LogPart) -> "TensorRows":
-        def number(column: NDArray[np.generic]) -> Tensor:
-            return torch.from_numpy(column.astype(np.float32))
-
-        return cls(
-            context=torch.from_numpy(part.context),
-            action=number(part.action),
-            delta=number(part.delta),
-            log_propensity=number(part.log_propensity),
-            log_average=number(part.log_average),
-            by_logger=tuple(torch.from_numpy(rows) for rows in part.by_logger),
-        )
-
-    def batches(self, batch_size: int, generator: torch.Generator) -> Tensor:
-        """Row numbers of one epoch, B from each logger a step (Algorithm 1, step 2): (steps, J, B).
-
-        Choice: an epoch passes once through the longest log; a shorter one is shuffled anew as often as it
-        takes, so that each of its rows is as likely as any other in every step.
-        """
-        longest = max(len(rows) for rows in self.by_logger)
-        size = min(batch_size, longest)
-        steps = max(1, longest // size)
-        columns = [_shuffled(rows, steps * size, generator).view(steps, size) for rows in self.by_logger]
-        return torch.stack(columns, dim=1)
-
-
 def densify(x: Features) -> NDArray[np.float32]:
     """Contexts (n, d) as a dense float32 array."""
     dense = x.toarray() if sparse.issparse(x) else x
     return np.ascontiguousarray(dense, dtype=np.float32)
-
-
-def _shuffled(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """`count` of the rows: whole permutations one after the other, the last one cut."""
-    times = -(-count // len(rows))
-    orders = [rows[torch.randperm(len(rows), generator=generator)] for _ in range(times)]
-    return torch.cat(orders)[:count]
 
 
 def _check_columns(log: TrainingLog) -> None:
@@ -201,13 +152,13 @@ def _check_columns(log: TrainingLog) -> None:
         )
 
 
-def _check_contexts(log: TrainingLog) -> None:
-    if log.context.min() < 0 or log.context.max() >= log.contexts:
+def check_contexts(context: NDArray[np.integer[Any]], contexts: int) -> None:
+    """Refuse rows (n,) of contexts that are not among the m at hand."""
+    if len(context) and not 0 <= context.min() <= context.max() < contexts:
         raise BadInput(
-            f"context numbers must lie in 0..{log.contexts - 1}, got {log.context.min()} to "
-            f"{log.context.max()}; give the contexts that the log was made from"
+            f"context numbers must lie in 0..{contexts - 1}, got {context.min()} to {context.max()}; "
+            "give the contexts that the log was made from"
         )
-    check_tables(log.logger_logits, log.truth, log.loggers, (log.contexts, log.labels))
 
 
 def check_tables(

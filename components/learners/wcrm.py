@@ -18,21 +18,14 @@ from multilogger.components.learners.learned_policy import Standardisation, netw
 from multilogger.components.learners.measure import Look
 from multilogger.components.learners.objectives import WEIGHTED
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import open_measure
+from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State, module_state
-from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.learners.warm_start import clone_best_logger
-from multilogger.components.learners.wcrm_objective import (
-    GridPoint,
-    MemoryObjective,
-    StreamedObjective,
-    WCRMObjective,
-)
-from multilogger.components.network_size import NetworkSize
+from multilogger.components.learners.wcrm_objective import GridPoint
+from multilogger.components.network_size import LINEAR, NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, Vector
-
-LINEAR = NetworkSize(hidden=(), batch_norm=False)
 
 
 class WCRMLearner:
@@ -47,9 +40,11 @@ class WCRMLearner:
         self.x = self.standardisation(log.x)
         generator = torch.Generator().manual_seed(seed)
         self.network = PolicyNetwork(log.features, log.labels, LINEAR, generator)
-        self.measure = open_measure(log, WEIGHTED, settings)
+        source = open_source(log, WEIGHTED, settings)
+        self.measure = source.measure
         self.start = self._start(generator)
-        self.objective = self._objective(log)
+        wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
+        self.objective = source.wcrm(wide, self.start)
         self.shares = self.measure.counts / self.measure.counts.sum()
         grid = itertools.product(settings.wcrm_clips, settings.wcrm_variances, settings.wcrm_l2s)
         self.grid = [GridPoint(*point) for point in grid]
@@ -62,13 +57,6 @@ class WCRMLearner:
         clone_best_logger(self.network, self.x, self.measure, self.settings, generator)
         layer = self.network.layers[0].state_dict()
         return torch.cat([layer["weight"].T, layer["bias"][None]]).double().numpy()
-
-    def _objective(self, log: LearnerLog) -> WCRMObjective:
-        wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
-        shift = self.measure.loss_shift()
-        if isinstance(log, StreamedLog):
-            return StreamedObjective(wide, log, shift, self.start)
-        return MemoryObjective(wide, log.part(validation=False), shift, self.start)
 
     @property
     def size(self) -> NetworkSize:

@@ -1,9 +1,10 @@
-"""Cells sorted into the groups that a mean is taken over."""
+"""Cells: which of them failed, what they are called, and the groups that a mean is taken over."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
+from multilogger.components.reproduction.number_text import number
 from multilogger.components.reproduction.results import CellResult, Reproduction
 
 Key = TypeVar("Key", bound=Hashable)
@@ -31,6 +32,17 @@ def failed_cells(reproduction: Reproduction) -> list[tuple[str, CellResult]]:
 
 def cell_count(reproduction: Reproduction) -> int:
     return sum(len(getattr(reproduction, part)) for part in PARTS)
+
+
+def sweep_position(cell: CellResult) -> str:
+    """Where in a sweep a cell stands, in words; empty outside of one."""
+    named = {
+        "replay_count": number(cell.replay_count),
+        "tau": number(cell.tau),
+        "loggers": number(cell.loggers),
+        "choice": cell.choice,
+    }
+    return ", ".join(f"{name} {value}" for name, value in named.items() if value)
 
 
 def grouped(cells: Iterable[CellResult], key: Callable[[CellResult], Key]) -> dict[Key, list[CellResult]]:

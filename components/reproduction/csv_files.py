@@ -5,10 +5,11 @@ import io
 from collections.abc import Iterable, Sequence
 
 from multilogger.components.reproduction.additivity_rows import AdditivityRow
-from multilogger.components.reproduction.cells import failed_cells, failure_reason
+from multilogger.components.reproduction.cells import failed_cells, failure_reason, sweep_position
 from multilogger.components.reproduction.choices import ChoiceRow
 from multilogger.components.reproduction.logger_study import LoggerStudyRow
-from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
+from multilogger.components.reproduction.number_text import fixed, measured, number
+from multilogger.components.reproduction.results import DatasetSize, Reproduction
 from multilogger.components.reproduction.sweeps import AXES, SweepRow
 from multilogger.components.reproduction.table1 import Table1Row
 from multilogger.components.reproduction.table2 import Table2Row
@@ -24,24 +25,6 @@ METHOD_HEADER = (
     "exp_high",
     "greedy_mean",
 )
-
-
-def fixed(value: float | None, digits: int) -> str:
-    """A number with so many decimals; empty for none, and never a negative zero."""
-    if value is None:
-        return ""
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
-def measured(value: float | None) -> str:
-    """A mean or an end of its interval, with digits enough to be rounded once more where it is shown."""
-    return fixed(value, 6)
-
-
-def number(value: float | None) -> str:
-    """A setting such as a replay count or a temperature, in its shortest form."""
-    return "" if value is None else f"{value:g}"
 
 
 def table1_csv(rows: Sequence[Table1Row]) -> str:
@@ -172,17 +155,6 @@ def failed_csv(reproduction: Reproduction) -> str:
             for part, c in failed_cells(reproduction)
         ),
     )
-
-
-def sweep_position(cell: CellResult) -> str:
-    """Where in a sweep a cell stands, in words; empty outside of one."""
-    named = {
-        "replay_count": number(cell.replay_count),
-        "tau": number(cell.tau),
-        "loggers": number(cell.loggers),
-        "choice": cell.choice,
-    }
-    return ", ".join(f"{name} {value}" for name, value in named.items() if value)
 
 
 def _method(row: Table2Row) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import math
 
-from multilogger.components.reproduction.csv_files import fixed
+from multilogger.components.reproduction.number_text import fixed
 from multilogger.components.reproduction.statistics import MeanOverSeeds
 from multilogger.components.reproduction.verdicts import ClaimTest, Scale
 

@@ -19,7 +19,8 @@ from multilogger.components.reproduction.csv_files import (
     table2_csv,
 )
 from multilogger.components.reproduction.logger_study import logger_study_rows
-from multilogger.components.reproduction.page import Contents, by_picture, picture_name, render_page
+from multilogger.components.reproduction.page import Contents, render_page
+from multilogger.components.reproduction.page_sections import by_picture, picture_name
 from multilogger.components.reproduction.plots import Picture
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.sweep_plot import sweep_picture

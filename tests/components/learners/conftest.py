@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from multilogger.components.bandit_log import LogRows, log_file, log_schema, to_table
+from multilogger.components.learners.read_log import open_streamed_log
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.streamed_log import StreamedLog, open_streamed_log
+from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
 

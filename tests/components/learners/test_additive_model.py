@@ -8,9 +8,11 @@ from multilogger.components.learners.additive_figures import MemoryFigures, Stre
 from multilogger.components.learners.additive_model import (
     AdditiveModel,
     additive_loss,
+    context_folds,
     expected_additive_loss,
 )
-from multilogger.components.learners.additive_rows import ContextMoments, GroupedRows, whitened_residuals
+from multilogger.components.learners.additive_rows import GroupedRows, whitened_residuals
+from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
@@ -29,6 +31,11 @@ def fit(log: TrainingLog, settings: LearnerSettings = SETTINGS, epochs: int = 15
     for _ in range(epochs):
         model.run_epoch()
     return model
+
+
+def test_folds_are_equal_shares() -> None:
+    fold = context_folds(11, 3, torch.Generator().manual_seed(0))
+    assert sorted(torch.bincount(fold).tolist()) == [3, 4, 4]
 
 
 def test_certain_labels_give_the_hamming_loss() -> None:

@@ -21,10 +21,11 @@ from multilogger.components.learners.influence import MemoryInfluence, StreamedI
 from multilogger.components.learners.methods import learn
 from multilogger.components.learners.objectives import BALANCED, WEIGHTED
 from multilogger.components.learners.policy_rows import MemoryPolicyRows, PolicyBatch, StreamedPolicyRows
+from multilogger.components.learners.read_log import open_streamed_log
 from multilogger.components.learners.row_batches import StreamedRows
 from multilogger.components.learners.settings import LearnerSettings, Regression
-from multilogger.components.learners.streamed_log import StreamedLog, open_streamed_log
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.training_log import TrainingLog, densify
 from multilogger.components.losses import CROWDING
 from multilogger.components.pairwise import load_pairwise_split
 from multilogger.components.policies import Matrix, expected_hamming, log_probability, marginals
@@ -163,7 +164,7 @@ def fitted(log: TrainingLog) -> FoldedModel:
     """An additive model with a free-form correction, both a few epochs old."""
     settings, generator = replace(SETTINGS, correction_hidden=8), torch.Generator().manual_seed(0)
     part = log.part(validation=False)
-    x = torch.from_numpy(log.dense_contexts())
+    x = torch.from_numpy(densify(log.x))
     additive = AdditiveModel(x, GroupedRows(part), log.labels, settings, generator)
     free = FreeFormModel(additive, MemoryFreeFormRows(part, settings, generator), log.labels, settings)
     for model in (additive, free):

@@ -10,8 +10,9 @@ import torch
 from multilogger.components.learners.exact import ExactLearner
 from multilogger.components.learners.exact_batches import ExactBatch
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
+from multilogger.components.learners.read_log import open_streamed_log
 from multilogger.components.learners.settings import LearnerSettings, Weights
-from multilogger.components.learners.streamed_log import LearnerLog, open_streamed_log
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.learners.training_log import TrainingLog
 
 

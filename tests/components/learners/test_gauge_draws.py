@@ -4,7 +4,8 @@ import torch
 from multilogger.components.learners.gauge_draws import CountedDraws, MemoryDraws
 from multilogger.components.learners.gauges import float_logits
 from multilogger.components.learners.streamed_log import StreamedLog
-from multilogger.components.learners.training_log import TensorRows, TrainingLog
+from multilogger.components.learners.tensor_rows import TensorRows
+from multilogger.components.learners.training_log import TrainingLog
 
 DRAWN = 200_000
 

@@ -15,9 +15,10 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.methods import METHODS, Learned, learn
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED
+from multilogger.components.learners.read_log import open_streamed_log
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Regression
 from multilogger.components.learners.streamed_batches import ShuffleBuffer
-from multilogger.components.learners.streamed_log import Chunk, StreamedLog, open_streamed_log
+from multilogger.components.learners.streamed_log import Chunk, StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.policies import expected_hamming

@@ -8,12 +8,8 @@ import pytest
 
 from multilogger.components.bandit_log import log_file
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.streamed_log import (
-    PolicyTable,
-    StreamedLog,
-    count_rows,
-    open_streamed_log,
-)
+from multilogger.components.learners.read_log import count_rows, open_streamed_log
+from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.training_log import TrainingLog
 
 

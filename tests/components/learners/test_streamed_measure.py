@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators import balanced_risk, lambda_weighted_risk
 from multilogger.components.importance import SELF_NORMALISED
 from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.streamed_log import StreamedLog
-from multilogger.components.learners.streamed_measure import StreamedMeasure, self_normalised_risk
-from multilogger.components.learners.streamed_sums import WeightSpread
+from multilogger.components.learners.streamed_measure import StreamedMeasure
+from multilogger.components.learners.streamed_sums import WeightSpread, self_normalised_risk
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.loss_moments import LossMoments
 from multilogger.components.policies import Matrix
@@ -42,7 +43,11 @@ def test_record_is_that_of_the_log_in_memory(
     whole, look = memory.look(logits), disk.look(logits)
     shares = whole.shares()
     np.testing.assert_allclose(look.shares(), shares, rtol=EXACT)
-    running = objective.risk(whole.train, shares, SELF_NORMALISED).value
+    running = (
+        balanced_risk(whole.train, SELF_NORMALISED)
+        if objective.average
+        else lambda_weighted_risk(whole.train, shares / whole.train.counts, SELF_NORMALISED)
+    ).value
     assert whole.running_risk(shares) == running
     assert look.running_risk(shares) == pytest.approx(running, rel=EXACT)
     assert disk.loss_shift() == pytest.approx(memory.loss_shift(), rel=EXACT)

@@ -12,10 +12,10 @@ from multilogger.components.learners.measure import Measure
 from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.methods import METHODS, learn, planned_epochs
 from multilogger.components.learners.objectives import NAIVE
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.settings import LearnerSettings, Regression
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.training_log import TrainingLog, densify
 from multilogger.components.learners.warm_start import clone_best_logger
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
@@ -31,7 +31,7 @@ def cloned(log: TrainingLog, passes: int) -> Matrix:
     """Logits on all contexts of a linear policy after a warm start alone."""
     generator = torch.Generator().manual_seed(0)
     network = PolicyNetwork(log.features, log.labels, NetworkSize((), batch_norm=False), generator)
-    x = torch.from_numpy(log.dense_contexts())
+    x = torch.from_numpy(densify(log.x))
     settings = LearnerSettings(warm_start=passes, warm_start_rate=0.03)
     clone_best_logger(network, x, MemoryMeasure(log, NAIVE, settings), settings, generator)
     return network_logits(network, x)
@@ -111,6 +111,11 @@ def test_planned_epochs_are_those_that_are_made(
 ) -> None:
     settings = replace(quick, epochs=3, patience=1000, model_epochs=2, wcrm_rounds=1, wcrm_iterations=2)
     assert len(learn(method, log, settings, 0).records) == planned_epochs(method, settings)
+
+
+def test_epochs_of_a_free_form_correction_are_planned(log: TrainingLog, quick: LearnerSettings) -> None:
+    settings = replace(quick, epochs=3, patience=1000, model_epochs=2, regression=Regression.FREE)
+    assert len(learn("dr", log, settings, 0).records) == planned_epochs("dr", settings) == 7
 
 
 def test_files_of_a_policy_without_a_warm_start_do_not_speak_of_one(

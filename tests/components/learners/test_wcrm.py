@@ -8,7 +8,7 @@ from torch import Tensor
 from multilogger.components.learners.methods import learn
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.training_log import TrainingLog, densify
 from multilogger.components.learners.wcrm import WCRMLearner
 from multilogger.components.learners.wcrm_objective import GridPoint, MemoryObjective, StreamedObjective
 from multilogger.components.policies import Matrix, log_probability
@@ -18,9 +18,7 @@ SHIFT = 0.8
 
 def wide(log: TrainingLog) -> Tensor:
     """Contexts and a column of 1."""
-    return torch.cat(
-        [torch.from_numpy(log.dense_contexts()).double(), torch.ones(log.contexts, 1).double()], 1
-    )
+    return torch.cat([torch.from_numpy(densify(log.x)).double(), torch.ones(log.contexts, 1).double()], 1)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from multilogger.components.reproduction.choices import choice_rows, choice_sent
 from multilogger.components.reproduction.csv_files import (
     additivity_csv,
     choices_csv,
-    fixed,
     loggers_csv,
     pairwise_csv,
     sweep_csv,
@@ -18,6 +17,7 @@ from multilogger.components.reproduction.csv_files import (
     table2_csv,
 )
 from multilogger.components.reproduction.logger_study import logger_study_rows
+from multilogger.components.reproduction.number_text import fixed
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.sweeps import sweep_rows
 from multilogger.components.reproduction.table1 import table1_rows

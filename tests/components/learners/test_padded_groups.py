@@ -1,11 +1,11 @@
 import numpy as np
 import torch
 
-from multilogger.components.learners.context_rows import MOST_ROWS, ContextRows, context_folds
+from multilogger.components.learners.padded_groups import MOST_ROWS, PaddedGroups
 
 
 def test_rows_stand_with_their_context() -> None:
-    rows = ContextRows.of(np.array([3, 1, 3, 0, 3]))
+    rows = PaddedGroups.of(np.array([3, 1, 3, 0, 3]))
     assert rows.context.tolist() == [0, 1, 3]
     column = torch.tensor([10.0, 11.0, 12.0, 13.0, 14.0])
     assert rows.gather(column).tolist() == [[13.0, 0.0, 0.0], [11.0, 0.0, 0.0], [10.0, 12.0, 14.0]]
@@ -16,13 +16,8 @@ def test_rows_stand_with_their_context() -> None:
 
 def test_a_context_of_many_rows_makes_several_groups() -> None:
     context = np.array([5] * (2 * MOST_ROWS + 3) + [6])
-    rows = ContextRows.of(context)
+    rows = PaddedGroups.of(context)
     assert rows.context.tolist() == [5, 5, 5, 6]
     assert rows.present.sum(dim=1).tolist() == [16.0, 16.0, 3.0, 1.0]
     kept = rows.row[rows.present > 0]
     assert sorted(kept.tolist()) == list(range(len(context)))
-
-
-def test_folds_are_equal_shares() -> None:
-    fold = context_folds(11, 3, torch.Generator().manual_seed(0))
-    assert sorted(torch.bincount(fold).tolist()) == [3, 4, 4]

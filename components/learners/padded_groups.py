@@ -1,4 +1,4 @@
-"""Logged rows gathered by context, so that a network sees a context once for all of its rows."""
+"""Logged rows in padded groups of one context each: a network sees a context once for many of its rows."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ MOST_ROWS = 16  # of one group; a context with more of them makes several groups
 
 
 @dataclass(frozen=True)
-class ContextRows:
+class PaddedGroups:
     """Groups of rows of one context each, padded to the largest: g groups of up to k rows.
 
     `context` (g,) is the context of each group, `row` (g, k) the numbers of its rows, `present` (g, k) is 1
@@ -23,7 +23,7 @@ class ContextRows:
     present: Tensor
 
     @classmethod
-    def of(cls, context: NDArray[np.int64]) -> "ContextRows":
+    def of(cls, context: NDArray[np.int64]) -> "PaddedGroups":
         """Gather rows (n,) by their context; rows keep their order within it."""
         order = np.argsort(context, kind="stable")
         ordered = context[order]
@@ -43,10 +43,3 @@ class ContextRows:
         table = column[self.row]
         shape = self.present.shape + (1,) * (table.dim() - 2)
         return table * self.present.view(shape).to(table.dtype)
-
-
-def context_folds(contexts: int, folds: int, generator: torch.Generator) -> Tensor:
-    """The fold of every context, in shares as equal as can be: (m,)."""
-    fold = torch.empty(contexts, dtype=torch.int64)
-    fold[torch.randperm(contexts, generator=generator)] = torch.arange(contexts) % folds
-    return fold
