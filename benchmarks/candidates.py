@@ -193,7 +193,10 @@ def row_of(
 
 
 def write_rows(path: Path, fresh: list[dict[str, str]]) -> None:
-    """Put the rows of one search into the table of all, in place of earlier rows of the same candidates."""
+    """Put the rows of one search into the table of all, in place of earlier rows of the same candidates.
+
+    What an earlier search of the same method chose is chosen no more.
+    """
 
     def key(row: dict[str, str]) -> tuple[str, ...]:
         return row["dataset"], row["method"], row["changed"]
@@ -202,6 +205,10 @@ def write_rows(path: Path, fresh: list[dict[str, str]]) -> None:
     if path.exists():
         with path.open(newline="") as file:
             rows = {key(row): row for row in csv.DictReader(file)}
+    searched = {(row["dataset"], row["method"]) for row in fresh}
+    for row in rows.values():
+        if (row["dataset"], row["method"]) in searched:
+            row["chosen"] = "false"
     rows |= {key(row): row for row in fresh}
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
