@@ -154,10 +154,10 @@ TUNED_BOUNDS: dict[str, dict[str, Bound]] = {
 # The -exact methods: kappa on the scale of the closed form, twice the batch of the others and a patience of
 # 15, of little effect on validation but for weighted-exact on Scene, where larger steps and more patience
 # lower the score by 0.04. Of kappas with all but equal scores the smallest was taken. On digits and tmc500 a
-# few values were looked at. On tmc500 the sharp logger is all but sure of its labels in some contexts: d_2 from it is e^32 for the
-# copy that learning starts from and e^35 to e^50 for what is learned (seeds 100-102). naive-exact and
-# weighted-exact let that be; balanced-exact with a kappa of 300, which binds, scores 1.332 against 1.325,
-# both at a rate of 1e-3.
+# few values were looked at. On tmc500 the sharp logger is all but sure of its labels in some contexts: d_2
+# from it is e^32 for the copy that learning starts from and e^35 to e^50 for what is learned (seeds 100-102).
+# naive-exact and weighted-exact let that be; balanced-exact with a kappa of 300, which binds, scores 1.332
+# against 1.325, both at a rate of 1e-3.
 TUNED_EXACT_KAPPA: dict[str, dict[str, float]] = {
     "digits": {"naive-exact": 250.0, "weighted-exact": 6.0, "balanced-exact": 6.0},
     "scene": {"naive-exact": 24.0, "weighted-exact": 6.0, "balanced-exact": 8.0},
