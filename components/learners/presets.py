@@ -139,10 +139,10 @@ class Bound:
 
 
 # A kappa that binds only where it lowered the validation score of the direct twin by a standard error, paired
-# over seeds, and did so again on 24 fresh seeds (Scene) or four (digits). Four kappas at two temperatures were
-# tried on Scene and Yeast. naive-reg on Scene was ahead by two standard errors with twelve seeds and by less
-# than one with the 24, so it stays open. None helped on Yeast, and on tmc500 all that bind did harm. Other
-# data were not searched. `benchmarks/results/search_presets.csv` has all that was tried.
+# over twelve seeds, and did so again on 24 fresh ones (digits: over four). Four kappas at two temperatures
+# were tried on Scene and Yeast. naive-reg on Scene was ahead by two standard errors with the twelve and by
+# less than one with the 24, so it stays open. None helped on Yeast, and on tmc500 all that bind did harm.
+# Other data were not searched. `benchmarks/results/search_presets.csv` has all that was tried.
 TUNED_BOUNDS: dict[str, dict[str, Bound]] = {
     "digits": {"weighted-reg": Bound(kappa=0.25, inner_iterations=5)},
     "scene": {
