@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from scipy import stats
+
 from multilogger.components.learners.additive_model import additive_loss
 from multilogger.components.learners.methods import learn
 from multilogger.components.learners.presets import ADDITIVE_METHODS
@@ -93,6 +95,13 @@ def clearly_better(one: Candidate, other: Candidate) -> bool:
     score = difference(one, other)
     clear = score.mean < 0 and not abs(score.mean) < 1.001 * score.standard_error
     return clear and difference(one, other, "risk").mean <= 0
+
+
+def surely_better(one: Candidate, other: Candidate) -> bool:
+    """Clearly better, and the 95 % interval of the paired difference of scores lies below 0."""
+    score, seeds = difference(one, other), len(set(one.outcomes) & set(other.outcomes))
+    bound = float(stats.t.ppf(0.975, seeds - 1)) * score.standard_error if seeds > 1 else math.inf
+    return clearly_better(one, other) and score.mean + bound < 0
 
 
 def judge(candidate: Candidate, logs: dict[int, TrainingLog], seeds: Sequence[int]) -> Candidate:

@@ -7,8 +7,8 @@
 
 A method goes through its settings one after the other; `additive` by squared error on contexts that no member
 has seen. A constrained method is searched against a constraint that never binds, which is its direct twin bit
-for bit: the grid is learned with a few seeds, the best of it with all, and taken only if it is clearly better
-than the twin.
+for bit: the grid is learned with a few seeds, the best of it with all, and taken only if the 95 % interval of
+its gain over the twin excludes 0.
 
 The log is split by context: rows of one context on both sides of a split by row would hide a policy that has
 learned its contexts by heart. Seeds are not those of the reported measurements. No test data is read.
@@ -32,6 +32,7 @@ from candidates import (
     row_of,
     settings_as_json,
     show,
+    surely_better,
     to_mlflow,
     write_rows,
 )
@@ -136,7 +137,7 @@ def constraint_search(
     for candidate in finalists:
         tell(judge(candidate, logs, seeds), twin)
         fresh = difference(candidate, twin, seeds=seeds[screen:]).mean if screen < len(seeds) else -1.0
-        if fresh < 0 and clearly_better(candidate, twin) and candidate.mean("score") < best.mean("score"):
+        if fresh < 0 and surely_better(candidate, twin) and candidate.mean("score") < best.mean("score"):
             best = candidate
     return best, [twin, *screened]
 

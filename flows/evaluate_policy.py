@@ -109,7 +109,7 @@ def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource)
             "Validation rows only, as asked." if options.validation_only else "All rows of the log."
         )
     if named.log_key is not None and source.key is not None and named.log_key != source.key:
-        return False, "All rows: the policy was learned from another log."
+        return False, _another_log(named.data_key is not None and named.data_key == source.data_key)
     if named.log_key is not None and named.log_key == source.key:
         return True, (
             "Validation rows only: the policy was learned from this very log, and its training rows flatter "
@@ -118,6 +118,15 @@ def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource)
     return True, (
         "Validation rows only: nothing tells whether the policy was learned from the other rows, which would "
         "flatter it (--all-rows uses them)."
+    )
+
+
+def _another_log(same_contexts: bool) -> str:
+    if not same_contexts:
+        return "All rows: the policy was learned from another log."
+    return (
+        "All rows: the policy was learned from another log of the same contexts. It has met them all, so the "
+        "figures are a little too good for contexts that are new."
     )
 
 

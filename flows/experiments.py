@@ -168,6 +168,8 @@ def loggers(scope: Scope) -> list[Cell]:
 
 def pairwise(scope: Scope) -> list[Cell]:
     """Beyond the paper: a loss that does not add up over labels, where `additive` errs and `dr` does not."""
+    if scope.datasets not in (None, ("pairwise",)):
+        raise BadInput("pairwise is a dataset of its own, simulated; leave --dataset out")
     return [cell for method in scope.methods or PAIRWISE_METHODS for cell in scope.cells("pairwise", method)]
 
 
@@ -220,8 +222,10 @@ def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
 
 def _narrowed(name: str, scope: Scope) -> Scope:
     """Of everything, the methods asked for are those of Table 2, and figures have one dataset."""
-    if name == "table2" or scope.datasets is None:
-        return scope if name == "table2" else replace(scope, methods=None)
+    if name == "table2":
+        return scope
+    if name == "pairwise" or scope.datasets is None:
+        return replace(scope, methods=None, datasets=None)
     figures = FIGURE_DATASETS if set(FIGURE_DATASETS) & set(scope.datasets) else scope.datasets[:1]
     return replace(scope, methods=None, datasets=figures)
 

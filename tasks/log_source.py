@@ -26,12 +26,13 @@ REPLAY = "replay"
 class LogSource:
     """A log that can be read under a policy.
 
-    `key` and `dataset` are known of a replay in a store; `contexts` are the policy's logits where contexts
-    stand apart; `logger_logits` are those of the loggers on the same contexts, where they are at hand.
+    `key`, `data_key` and `dataset` are known of a replay in a store; `contexts` are the policy's logits where
+    contexts stand apart; `logger_logits` are those of the loggers on them, where they are at hand.
     """
 
     files: LogFiles
     key: str | None = None
+    data_key: str | None = None
     dataset: str | None = None
     contexts: ContextLogits | None = None
     logger_logits: tuple[Matrix, ...] = ()
@@ -83,6 +84,7 @@ def _replayed(folder: Path, policy: Policy) -> LogSource:
     return LogSource(
         files=open_log_files(folder / LOG_FOLDER, contexts_given=True),
         key=log.key,
+        data_key=data.key,
         dataset=load_facts(data).name,
         contexts=ContextLogits(
             policy.logits(train.x), {row: row for row in range(train.rows)}, lambda: _blocks(train.x)

@@ -29,13 +29,14 @@ LEARN_RUN_TAG = "stage.learn.run_id"
 class NamedPolicy:
     """A policy, the words that named it, and what is known of its origin.
 
-    `log_key` is the key of the log it was learned from, `dataset` and `run_id` those of its MLflow run; None
-    where nothing tells.
+    `log_key` and `data_key` are the keys of the log that it was learned from and of its contexts, `dataset`
+    and `run_id` those of its MLflow run; None where nothing tells.
     """
 
     policy: "LearnedPolicy"
     source: str
     log_key: str | None = None
+    data_key: str | None = None
     dataset: str | None = None
     run_id: str | None = None
 
@@ -68,7 +69,8 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
     return NamedPolicy(
         policy=policy,
         source=source,
-        log_key=_log_key(folder / MANIFEST),
+        log_key=_input_key(folder / MANIFEST, "log"),
+        data_key=_input_key(folder / MANIFEST, "data"),
         dataset=tags.get("dataset"),
         run_id=run.info.run_id if run is not None else None,
     )
@@ -152,11 +154,11 @@ def _fetch(run: "Run", name: str, store: Store, folder: Path) -> None:
     )
 
 
-def _log_key(manifest: Path) -> str | None:
+def _input_key(manifest: Path, name: str) -> str | None:
     if not manifest.is_file():
         return None
     try:
         facts: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
-        return str(facts["inputs"]["log"]["key"])
+        return str(facts["inputs"][name]["key"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multilogger.tasks.engine.locks import probing
 
 MANIFEST = "manifest.json"
+MENDING = "taking MLflow's copy of it, or computing it again"
 
 
 class DamagedArtifact(Exception):

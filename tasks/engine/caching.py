@@ -14,11 +14,9 @@ from prefect.cache_policies import CachePolicy
 from prefect.context import TaskRunContext
 from prefect.serializers import Serializer
 
-from multilogger.tasks.engine.artifact import Artifact, DamagedArtifact
+from multilogger.tasks.engine.artifact import MENDING, Artifact, DamagedArtifact
 from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.store import Store
-
-MENDING = "taking MLflow's copy of it, or computing it again"
 
 
 @dataclass

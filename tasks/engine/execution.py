@@ -17,8 +17,15 @@ from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.errors import BadInput
 from multilogger.tasks.dataset_inputs import bandit_log_used
-from multilogger.tasks.engine.artifact import MANIFEST, Artifact, manifest_of, publish, temporary_folder
-from multilogger.tasks.engine.caching import MENDING, ArtifactReference, StageKey, recorded_key
+from multilogger.tasks.engine.artifact import (
+    MANIFEST,
+    MENDING,
+    Artifact,
+    manifest_of,
+    publish,
+    temporary_folder,
+)
+from multilogger.tasks.engine.caching import ArtifactReference, StageKey, recorded_key
 from multilogger.tasks.engine.locks import StageLocks
 from multilogger.tasks.engine.progress import say, tick_off
 from multilogger.tasks.engine.restore import restore

@@ -6,7 +6,8 @@ A reproduction has hundreds of cells; asking a server about every stage of each 
 import json
 from pathlib import Path
 
-from multilogger.tasks.engine.artifact import Artifact, DamagedArtifact
+from multilogger.tasks.engine.artifact import MENDING, Artifact, DamagedArtifact
+from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.engine.store import Store
 
@@ -43,7 +44,11 @@ def _recorded(record: Path, root: Path) -> Artifact | None:
     """The artifact that one of Prefect's records refers to, if it can be read and the files verify."""
     try:
         artifact = Artifact(**json.loads(json.loads(record.read_text())["result"]), root=root)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    try:
         artifact.verify()
-    except (OSError, ValueError, KeyError, TypeError, DamagedArtifact):
+    except DamagedArtifact as damage:
+        say(f"{artifact.stage}: cached result {artifact.key[:8]} cannot be used, {damage}; {MENDING}")
         return None
     return artifact

@@ -83,6 +83,11 @@ def test_all_rows_when_asked_or_learned_elsewhere(learned: Finished, options: Ev
     manifest["inputs"]["log"]["key"] = "another"
     (policy / "manifest.json").write_text(json.dumps(manifest))
     done = evaluate_on_logs(replace(options, policy=str(policy)))
+    assert done.result.rows == rows
+    assert done.notes[0].startswith("All rows: the policy was learned from another log of the same contexts")
+    manifest["inputs"]["data"]["key"] = "other contexts"
+    (policy / "manifest.json").write_text(json.dumps(manifest))
+    done = evaluate_on_logs(replace(options, policy=str(policy)))
     assert (done.result.rows, done.notes[0]) == (rows, "All rows: the policy was learned from another log.")
     (policy / "manifest.json").unlink()
     done = evaluate_on_logs(replace(options, policy=str(policy)))

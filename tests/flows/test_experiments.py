@@ -65,6 +65,11 @@ def test_every_choice_differs_from_the_default() -> None:
     assert len({c.steps()["evaluate"] for c in cells}) == len(CHOICES)
 
 
+def test_pairwise_has_a_dataset_of_its_own() -> None:
+    with pytest.raises(BadInput, match="leave --dataset out"):
+        plan_of(["pairwise"], Scope(datasets=("scene",), seeds=1))
+
+
 def test_all_has_everything_and_its_methods_are_those_of_table_2() -> None:
     plan = plan_of(["all"], Scope(datasets=("digits",), methods=("naive",), seeds=1))
     assert set(plan) == set(EXPERIMENTS)
