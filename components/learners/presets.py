@@ -139,9 +139,9 @@ class Bound:
 
 
 # A kappa that binds only where the 95 % interval of its gain over the direct twin in validation score, paired
-# over seeds, excludes 0. Four kappas at two temperatures were tried on Scene and Yeast, the best of each on 36
-# seeds of Scene: weighted-reg gains 0.029 (standard error 0.006), naive-reg 0.007 (0.006), balanced-reg 0.005
-# (0.003), so these two stay open. None helped on Yeast, and on tmc500 all that bind did harm. On digits
+# over seeds, excludes 0. Four kappas at two temperatures were tried on Scene and Yeast, the best of each on
+# 36 seeds of Scene: weighted-reg gains 0.029 (standard error 0.006), naive-reg 0.007 (0.006), balanced-reg
+# 0.005 (0.003), so these two stay open. None helped on Yeast, and on tmc500 all that bind did harm. On digits
 # weighted-reg gains 0.290 (0.053) on 16 seeds. Other data were not searched.
 # `benchmarks/results/search_presets.csv` has all that was tried.
 TUNED_BOUNDS: dict[str, dict[str, Bound]] = {
