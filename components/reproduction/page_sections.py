@@ -105,12 +105,10 @@ def figure_sections(
 
 
 def by_picture(figure: str, rows: Sequence[SweepRow]) -> dict[str, tuple[SweepRow, ...]]:
-    """A figure's rows by the name of their picture: the figure's own if there is one dataset only."""
-    datasets = list(dict.fromkeys(row.dataset for row in rows))
+    """A figure's rows by the name of their picture, one a dataset."""
+    datasets = dict.fromkeys(row.dataset for row in rows)
     return {
-        figure if len(datasets) == 1 else picture_name(figure, dataset): tuple(
-            r for r in rows if r.dataset == dataset
-        )
+        picture_name(figure, dataset): tuple(row for row in rows if row.dataset == dataset)
         for dataset in datasets
     }
 

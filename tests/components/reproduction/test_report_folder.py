@@ -14,7 +14,7 @@ from .synthetic import cells, everything, table2
 
 URL = "http://127.0.0.1:5000"
 NASTY = 'RuntimeError: <script>alert("x")</script> & </td> at\nline 2'
-PICTURES = {"table2-yeast", "table2-tmc500", "figure1", "figure2", "figure3", "pairwise"}
+PICTURES = {"table2-yeast", "table2-tmc500", "figure1-yeast", "figure2-yeast", "figure3-yeast", "pairwise"}
 
 
 def written(reproduction: Reproduction, folder: Path) -> dict[str, bytes]:
@@ -105,7 +105,7 @@ def test_page_has_no_date_and_escapes_facts(files: dict[str, bytes]) -> None:
     page = files["report.html"].decode()
     assert "tuned &lt;x&gt;" in page
     assert "odd&lt;b&gt;=7" in page
-    for name in ("report.html", "figure1.svg"):
+    for name in ("report.html", "figure1-yeast.svg"):
         assert not re.search(rb"20[0-9]{2}-[0-9]{2}-[0-9]{2}", files[name])
 
 
@@ -125,7 +125,7 @@ def test_failed_cells_are_told_and_escaped_then_forgotten(tmp_path: Path) -> Non
 def test_parts_that_were_not_run_are_left_out(tmp_path: Path) -> None:
     sweep = Reproduction(figure2=tuple(cells("naive-reg", 3.0, dataset="digits", tau=1.0)))
     files = written(sweep, tmp_path)
-    assert set(files) == {"figure2.csv", "figure2.png", "figure2.svg", "report.html"}
+    assert set(files) == {"figure2.csv", "figure2-digits.png", "figure2-digits.svg", "report.html"}
     headings = re.findall(r"<h2>(.*?)</h2>", files["report.html"].decode())
     assert headings == ["Figures: replay count and temperature", "How it was made"]
 
@@ -172,6 +172,6 @@ def test_an_interval_that_is_cut_is_marked(tmp_path: Path) -> None:
     parts = {"narrow": narrow, "wide": wide + narrow[5:]}
     for name, made in parts.items():
         files = written(Reproduction(figure1=tuple(made)), tmp_path / name)
-        assert (b'id="cut-0"' in files["figure1.svg"]) == (name == "wide")
+        assert (b'id="cut-0"' in files["figure1-yeast.svg"]) == (name == "wide")
     rows = cells("naive", 3.0) + [replace(c, exp=0.1 + 2.0 * c.seed) for c in cells("weighted", 3.2)]
     assert b'id="cut-0"' in written(Reproduction(table2=tuple(rows)), tmp_path / "t")["table2-yeast.svg"]
