@@ -22,10 +22,14 @@ def summary(claims: list[Claim]) -> str:
     return (
         f"Of {_count(tests, 'test')} on {_count(len(claims), 'claim')} of the paper, "
         f"{_verb(words[Verdict.HOLDS], 'holds', 'hold')}, "
-        f"{_verb(words[Verdict.FAILS], 'does not', 'do not')}, and "
+        f"{_verb(words[Verdict.FAILS], 'does not', 'do not')}, {_same(words[Verdict.SAME])}and "
         f"{_verb(words[Verdict.UNDECIDED], 'is', 'are')} undecided with these seeds, "
         "at the 5\u00a0% level after Holm's correction."
     )
+
+
+def _same(number: int) -> str:
+    return f"{_verb(number, 'compares', 'compare')} a policy with itself, " if number else ""
 
 
 def _count(number: int, noun: str) -> str:

@@ -79,7 +79,7 @@ def render_page(contents: Contents) -> str:
         .render(
             contents=contents,
             summary=summary(list(contents.claims)),
-            tests=sum(len(claim.tests) for claim in contents.claims),
+            tests=sum(not test.same for claim in contents.claims for test in claim.tests),
             own_tests=sum(len(claim.tests) for claim in contents.own_claims),
             strips={
                 claim.name: [Markup(s) for s in interval_strips(claim.tests)]

@@ -12,6 +12,7 @@ class Verdict(StrEnum):
     IN_PART = "holds in part"
     FAILS = "does not hold"
     UNDECIDED = "undecided with these seeds"
+    SAME = "no difference"
 
 
 class Side(StrEnum):
@@ -53,8 +54,16 @@ class ClaimTest:
     paper_note: str = ""
 
     @property
+    def same(self) -> bool:
+        """Whether both sides are equal in every seed: one and the same policy, which no seed can tell apart.
+
+        A constrained method whose constraint is left open is its direct twin.
+        """
+        return self.bound == self.sample.mean == self.sample.standard_error == 0
+
+    @property
     def p(self) -> float | None:
-        return p_value(self.sample, self.bound)
+        return None if self.same else p_value(self.sample, self.bound)
 
     @property
     def verdict(self) -> Verdict:
@@ -75,6 +84,8 @@ class ClaimTest:
         return below if self.side is Side.BELOW else self.paper_value > self.paper_bound
 
     def _word(self, p: float | None) -> Verdict:
+        if self.same:
+            return Verdict.SAME
         if p is None or self.sample.mean is None or p >= 1 - CONFIDENCE:
             return Verdict.UNDECIDED
         return (
@@ -104,7 +115,9 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
         return Verdict.HOLDS
     if Verdict.HOLDS in words:
         return Verdict.IN_PART
-    return Verdict.FAILS if Verdict.FAILS in words else Verdict.UNDECIDED
+    if Verdict.FAILS in words:
+        return Verdict.FAILS
+    return Verdict.SAME if words == {Verdict.SAME} else Verdict.UNDECIDED
 
 
 def adjusted(claims: Sequence[Claim]) -> list[Claim]:

@@ -170,12 +170,27 @@ def test_summary_counts_what_is_left_after_holm() -> None:
     )
 
 
+def test_a_constraint_left_open_compares_a_policy_with_itself() -> None:
+    direct = tuple(cells("naive", 3.7))
+    twin = tuple(replace(cell, method="naive-reg") for cell in direct)
+    made = Reproduction(table2=(*direct, *twin, *cells("wcrm", 3.9)))
+    found = claim(made, "constraint")
+    (test,) = found.tests
+    assert (found.verdict, test.adjusted_verdict) == (Verdict.SAME, Verdict.SAME)
+    assert (test.p, test.adjusted_p) == (None, None)
+    (other,) = claim(made, "wcrm").tests
+    assert other.adjusted_p == other.p, "what cannot be decided must not make others harder to decide"
+    assert "1 compares a policy with itself" in summary(judged_claims(made))
+
+
 def test_one_word_for_several() -> None:
     holds, fails, undecided = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
     assert overall([holds, holds]) == holds
     assert overall([holds, undecided]) == overall([holds, fails]) == Verdict.IN_PART
     assert overall([fails, undecided]) == fails
-    assert overall([undecided]) == undecided
+    assert overall([undecided]) == overall([undecided, Verdict.SAME]) == undecided
+    assert overall([holds, Verdict.SAME]) == Verdict.IN_PART
+    assert overall([Verdict.SAME]) == Verdict.SAME
 
 
 @pytest.mark.parametrize(
