@@ -65,7 +65,7 @@ def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
             advance()
     missing = {target: cell for target, cell in wanted.items() if target not in known}
     tick_off(f"{len(known)} of {len(wanted)} cells are finished already")
-    unusable = _prepare_data(missing)
+    unusable = _prepare_data(missing, lookup)
     known |= unusable
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
     known |= _run_missing(_leaders_first(rest), workers)
@@ -81,9 +81,8 @@ def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
     return cell.result(evaluation, additivity, pages.address(cell.dataset, outcome.evaluation))
 
 
-def _prepare_data(missing: dict[Step, Cell]) -> dict[Step, CellOutcome]:
+def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellOutcome]:
     """Download and reduce each dataset once, before the fan-out; the cells of one that fails are given up."""
-    lookup = Lookup(Store.current())
     reasons: dict[Step, str] = {}
     for cell in missing.values():
         data = cell.steps()["reduce"]

@@ -58,11 +58,19 @@ class Artifact(BaseModel):
         for name, entry in self.files.items():
             if name not in present:
                 raise DamagedArtifact(f"{name} is missing")
-            if present[name].stat().st_size != entry.bytes or sha256_of(present[name]) != entry.sha256:
+            if not _is_still(present[name], entry):
                 raise DamagedArtifact(f"{name} was altered")
         extra = sorted(set(present) - set(self.files) - {MANIFEST})
         if extra:
             raise DamagedArtifact(f"{extra[0]} does not belong to it")
+
+
+def _is_still(path: Path, entry: FileEntry) -> bool:
+    """Whether a file is what its entry says; it may vanish while somebody else puts a new result in place."""
+    try:
+        return path.stat().st_size == entry.bytes and sha256_of(path) == entry.sha256
+    except OSError as error:
+        raise DamagedArtifact(f"{path.name} cannot be read ({error.strerror})") from error
 
 
 def digest_of(files: dict[str, FileEntry]) -> str:

@@ -30,6 +30,11 @@ def test_an_untouched_artifact_verifies(tmp_path: Path) -> None:
     assert set(artifact.files) == {"a.json", "inner/b.bin"}
 
 
+def hang_loose(folder: Path) -> None:
+    (folder / "a.json").unlink()
+    (folder / "a.json").symlink_to(folder / "nowhere")
+
+
 def flip_a_byte(folder: Path) -> None:
     content = bytearray((folder / "inner" / "b.bin").read_bytes())
     content[50] ^= 1
@@ -42,6 +47,7 @@ def flip_a_byte(folder: Path) -> None:
         (flip_a_byte, "inner/b.bin was altered"),
         (lambda folder: (folder / "a.json").unlink(), "a.json is missing"),
         (lambda folder: (folder / "a.json").write_text("{ }"), "a.json was altered"),
+        (hang_loose, "a.json cannot be read"),
         (lambda folder: (folder / "c.parquet").write_text(""), "c.parquet does not belong to it"),
         (lambda folder: folder.rename(folder.with_name("elsewhere")), "its folder is gone"),
     ],
