@@ -19,8 +19,9 @@ class EpochRecord:
     `share` is n_j lambda_j. `log_d2` is exact, and NaN if the loggers' policies are not known; `variational`
     is the moving average of D_f that the constraint goes by, NaN without one, a single number if balanced.
     `constraint` is sum_j c_j D_f(h||h_j) from the exact divergences, for balanced methods an upper bound of
-    D_f(h||h_avg), and `slack` is kappa minus it. `multiplier` is the dual variable of the -exact methods, NaN
-    for the others.
+    D_f(h||h_avg). `slack` is kappa minus the same sum as the method knows it: of the moving average where
+    there is one, else of the exact divergences. `rho` is the printed threshold that says the same as kappa
+    (section 4). `multiplier` is the dual variable of the -exact methods, NaN for the others.
     """
 
     epoch: int
@@ -36,6 +37,7 @@ class EpochRecord:
     variational: tuple[float, ...]
     constraint: float
     slack: float
+    rho: float = math.nan
     multiplier: float = math.nan
     best_epoch: int = 0
 

@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from multilogger.components.constraint import constraint_value, equivalent_rho
 from multilogger.components.learners.context_look import ContextLook
 from multilogger.components.learners.epoch_record import EpochRecord, expm1_or_inf, validation_score
 from multilogger.components.learners.objectives import Objective, shift_from
@@ -124,9 +126,24 @@ class Measure(ABC):
             log_d2=tuple(look.log_d2.tolist()),
             variational=variational or (math.nan,) * len(spreads),
             constraint=constraint,
-            slack=self.settings.kappa - constraint,
+            slack=self.settings.kappa - self._known_constraint(variational, shares, constraint),
+            rho=equivalent_rho(self.settings.kappa, self.counts, self._constrained_lambdas(shares)),
             multiplier=multiplier,
         )
+
+    def _known_constraint(self, variational: tuple[float, ...], shares: Vector, exact: float) -> float:
+        """What is held against kappa: the gauge's moving average, or the exact divergence without a gauge."""
+        if not variational or any(math.isnan(value) for value in variational):
+            return exact
+        if self.objective.average:
+            return variational[0]
+        return constraint_value(self.counts, self._constrained_lambdas(shares), np.array(variational))
+
+    def _constrained_lambdas(self, shares: Vector) -> Vector:
+        """The lambda_j of the constraint; that on h_avg has them all equal (section 6)."""
+        if self.objective.average:
+            return np.full(len(shares), 1.0 / self.counts.sum())
+        return np.asarray(shares / self.counts, dtype=np.float64)
 
     def score(self, risk: Risk) -> float:
         """What epochs are compared by."""

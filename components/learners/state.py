@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from multilogger.components.errors import BadInput
 
 INDEX = "checkpoint.json"
-LAYOUT = 2  # where learners keep what; a checkpoint of another one is not gone on from
+LAYOUT = 3  # where learners keep what; a checkpoint of another one is not gone on from
 
 
 @dataclass(frozen=True)

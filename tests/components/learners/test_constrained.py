@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from multilogger.components.constraint import constraint_value
 from multilogger.components.divergences import enumerated_average_divergence, exact_divergence
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.direct import DirectLearner
@@ -89,7 +90,21 @@ def test_tighter_kappa_keeps_the_policy_closer(log: TrainingLog, quick: LearnerS
     )
     assert tight.constraint < loose.constraint
     assert tight.constraint < 1.0
-    assert tight.slack == pytest.approx(0.5 - tight.constraint)
+    counts = log.part(validation=False).counts
+    assert tight.slack == pytest.approx(
+        0.5 - constraint_value(counts, counts / counts.sum() / counts, np.array(tight.variational))
+    )
+    assert tight.rho == pytest.approx(counts.sum() * 1.5), "n (1 + kappa) for lambda_j = 1/n"
+
+
+def test_slack_is_that_of_the_divergence_which_decides(log: TrainingLog, quick: LearnerSettings) -> None:
+    """A discriminator's estimate lies far below the exact divergence, whose slack would look negative."""
+    for method in ("weighted-reg", "balanced-reg"):
+        record = learn(method, log, replace(quick, epochs=2, kappa=3.0), 0).records[-1]
+        c = np.array(record.share) ** 2 / log.part(validation=False).counts
+        known = np.array(record.variational) @ (c / c.sum() if method == "weighted-reg" else np.ones(1))
+        assert record.slack == pytest.approx(3.0 - known)
+        assert abs(record.slack - (3.0 - record.constraint)) > 0.1
 
 
 def test_coefficients_follow_lambda(log: TrainingLog, quick: LearnerSettings) -> None:

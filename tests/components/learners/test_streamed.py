@@ -148,7 +148,7 @@ def test_record_is_that_of_the_log_in_memory(
     disk = StreamedMeasure(streamed, objective, settings).look(look.logits)
     np.testing.assert_allclose(disk.shares(), look.shares(), rtol=1e-10)
     expected = measure.record(1, look, np.array(learned.best.share))
-    names = ["mean_weight", "effective_share", "largest_weight", "log_d2", "constraint", "slack"]
+    names = ["mean_weight", "effective_share", "largest_weight", "log_d2", "constraint", "rho"]
     if method == "wcrm" or method not in OBJECTIVE_OF:
         names += ["train_risk", "validation_risk", "validation_score"]
     for name in names:
