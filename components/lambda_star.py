@@ -16,6 +16,7 @@ from multilogger.components.policies import Vector
 # Choice: the floor only keeps 0/0 away. A higher one would make u / S small where a policy has left a
 # logger's support, and so reward that logger with a small divergence.
 S_FLOOR = 1e-12
+SILENT_MEAN_WEIGHT = 0.01  # 99 % of what the policy does is not in the logger's rows
 ROUNDING = 1e-12  # a spread below this share of the mean is rounding, not information
 
 
@@ -123,6 +124,20 @@ def lambda_star(stats: Stats, divergence: Divergence = self_normalised_divergenc
     # Dividing by the smallest first keeps the sum in range when the divergences are huge.
     precision = s2.min() / s2
     return np.asarray(precision / np.sum(n * precision), dtype=np.float64)
+
+
+def supported_lambda_star(stats: Stats) -> Vector:
+    """lambda* for an estimate that is to be reported: 0 for a logger that all but never acts as the policy.
+
+    Choice: printed literally, section 5.1.2 finds a small divergence where nearly all u are 0, and gives such
+    a logger much of the weight. If every logger is silent, lambda_j = 1/n.
+    """
+    heard = [s.mean_w > SILENT_MEAN_WEIGHT for s in stats]
+    if not any(heard):
+        return naive_lambda(stats)
+    lambdas = np.zeros(len(stats))
+    lambdas[heard] = lambda_star([s for s, loud in zip(stats, heard, strict=True) if loud])
+    return lambdas
 
 
 def naive_lambda(stats: Stats) -> Vector:

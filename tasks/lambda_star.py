@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from multilogger.components.importance import importance_weights
 from multilogger.components.lambda_star import (
     LoggerStats,
-    lambda_star,
     self_normalised_divergence,
+    supported_lambda_star,
     update_stats,
 )
 from multilogger.components.policies import log_probability
@@ -24,7 +24,7 @@ class LambdaStarSettings(StageSettings):
     """Nothing to set: lambda* follows from the log and the policy."""
 
 
-@stage("lambda-star", version=1)
+@stage("lambda-star", version=2)
 def estimate_lambda_star(
     settings: LambdaStarSettings,  # noqa: ARG001 - every stage has settings
     data: Artifact,
@@ -40,7 +40,7 @@ def estimate_lambda_star(
         target = log_probability(logits[batch.rows.context], batch.rows.action)
         weights = importance_weights(target, batch.rows.log_propensity)
         stats = update_stats(stats, batch.logger, weights, batch.rows.delta)
-    weights_of_loggers = lambda_star(stats)
+    weights_of_loggers = supported_lambda_star(stats)
     counts = np.array([s.count for s in stats])
     shares = counts * weights_of_loggers
     run.save_json(

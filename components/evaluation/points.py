@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multilogger.components.evaluation.context_sums import Column, Sums
-from multilogger.components.lambda_star import S_FLOOR
+from multilogger.components.lambda_star import S_FLOOR, SILENT_MEAN_WEIGHT
 from multilogger.components.policies import Matrix, Vector
 
 NAIVE = ("naive", "naive-sn", "naive-clipped")
@@ -17,9 +17,8 @@ WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")
 BALANCED = ("balanced", "balanced-sn", "balanced-clipped")
 DR = "dr"
 
-# A logger says next to nothing of a policy with 99 % of what the policy does not in its rows, or with so few
-# effective rows, in number and among its own, that chance decides what they say.
-SILENT_MEAN_WEIGHT = 0.01
+# A logger also says next to nothing of a policy with so few effective rows, in number and among its own, that
+# chance decides what they say.
 SILENT_EFFECTIVE_ROWS, SILENT_EFFECTIVE_SHARE = 20.0, 0.05
 
 

@@ -14,6 +14,7 @@ from multilogger.components.lambda_star import (
     naive_lambda,
     plain_divergence,
     self_normalised_divergence,
+    supported_lambda_star,
     update_stats,
 )
 from multilogger.components.logged_batch import Loggers
@@ -122,6 +123,18 @@ def test_a_logger_that_the_policy_has_left_does_not_stop_the_estimate() -> None:
     # u_bar = 5/5 = 1; the second logger's u are all 0, so its divergence is 3 * 1^2 / 2.
     assert self_normalised_divergence(stats)[1] == pytest.approx(1.5)
     assert np.isfinite(lambda_star(stats)).all()
+
+
+def test_a_logger_that_never_acts_as_the_policy_has_no_share_in_what_is_reported() -> None:
+    heard = LoggerStats().update(np.array([1.0, 2.0, 0.5]), np.array([1.0, 2.0, 2.0]))
+    other = LoggerStats().update(np.array([0.5, 1.0]), np.array([3.0, 2.0]))
+    silent = LoggerStats().update(np.array([0.0, 0.0, 0.02]), np.array([1.0, 2.0, 3.0]))
+    assert lambda_star((heard, silent, other))[1] > 0, "as printed, it has one"
+    lambdas = supported_lambda_star((heard, silent, other))
+    np.testing.assert_array_equal(lambdas[[0, 2]], lambda_star((heard, other)))
+    assert lambdas[1] == 0.0
+    np.testing.assert_array_equal(supported_lambda_star((heard, other)), lambda_star((heard, other)))
+    np.testing.assert_array_equal(supported_lambda_star((silent, silent)), naive_lambda((silent, silent)))
 
 
 SPREAD = LoggerStats().update(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
