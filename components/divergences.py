@@ -15,6 +15,7 @@ from scipy.special import logsumexp
 from multilogger.components.errors import BadInput
 from multilogger.components.importance import log_mixture
 from multilogger.components.policies import (
+    MAX_ENUMERATED_LABELS,
     Matrix,
     Vector,
     all_actions,
@@ -140,6 +141,14 @@ def harmonic_divergence_bound(
     return PolicyDivergence(
         log_d2=_log_mean_exp(-log_mixture(-log_moments, counts)),
         log_max_ratio=float((-log_mixture(-log_ratios, counts)).max()),
+    )
+
+
+def average_divergence(logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector) -> PolicyDivergence:
+    """d_2(h||h_avg; P(x)) and M_avg as well as they can be had: exact where all actions can be listed."""
+    few = logits.shape[1] <= MAX_ENUMERATED_LABELS
+    return (enumerated_average_divergence if few else harmonic_divergence_bound)(
+        logits, logger_logits, counts
     )
 
 

@@ -16,7 +16,7 @@ from multilogger.components.bounds import (
     naive_certificate,
     weighted_certificate,
 )
-from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
+from multilogger.components.divergences import average_divergence, exact_divergence
 from multilogger.components.estimators import Estimate
 from multilogger.components.loss_moments import LossMoments, estimate_from
 from multilogger.components.policies import Matrix, Vector, greedy
@@ -51,7 +51,7 @@ class Evaluation(BaseModel):
     certificates: dict[str, dict[str, float]]
 
 
-@stage("evaluate", version=1)
+@stage("evaluate", version=2)
 def evaluate(
     settings: EvaluateSettings,
     data: Artifact,
@@ -154,7 +154,7 @@ def certify_all(
 ) -> dict[str, Certificate]:
     """Theorem 3.2 at lambda*, its corollary and Theorem 6.1, for n_j rows and losses of at most `most`."""
     divergences = [exact_divergence(logits, other) for other in logger_logits]
-    average = harmonic_divergence_bound(logits, logger_logits, counts)
+    average = average_divergence(logits, logger_logits, counts)
     return {
         "naive": naive_certificate(estimates["naive"].value, counts, divergences, most, eta),
         "weighted": weighted_certificate(

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from multilogger.components.divergences import (
+    PolicyDivergence,
+    average_divergence,
     average_divergence_bound,
     enumerated_average_divergence,
     exact_divergence,
@@ -15,7 +17,7 @@ from multilogger.components.divergences import (
     sampled_average_divergence,
 )
 from multilogger.components.errors import BadInput
-from multilogger.components.policies import Matrix, all_actions, log_probability_table
+from multilogger.components.policies import Matrix, Vector, all_actions, log_probability_table
 
 COUNTS = np.array([300.0, 100.0])
 
@@ -86,6 +88,14 @@ def test_harmonic_bound_worked_by_hand() -> None:
     bound = harmonic_divergence_bound(h, loggers, COUNTS)
     assert bound.d2 == pytest.approx(1 / 0.84)
     assert math.exp(bound.log_max_ratio) == pytest.approx(1 / 0.8)
+
+
+@pytest.mark.parametrize(("q", "way"), [(12, enumerated_average_divergence), (13, harmonic_divergence_bound)])
+def test_average_logger_is_exact_as_long_as_all_actions_can_be_listed(
+    q: int, way: Callable[[Matrix, list[Matrix], Vector], PolicyDivergence]
+) -> None:
+    h, loggers = draw_logits(1, 3, q), [draw_logits(2, 3, q), draw_logits(3, 3, q)]
+    assert average_divergence(h, loggers, COUNTS) == way(h, loggers, COUNTS)
 
 
 def test_sampling_agrees_with_enumeration_within_its_standard_error() -> None:
