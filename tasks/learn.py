@@ -123,7 +123,9 @@ def learn_policy(
     else:
         policy = _learned(settings, data, loggers, log, run)
     policy.save(run.folder)
-    run.offer_model(ModelFiles("policy", "multilogger.tasks.served_policy", POLICY_FILES, policy.features))
+    run.offer_model(
+        ModelFiles("policy", "multilogger.tasks.served_policy", POLICY_FILES, policy.features, policy.labels)
+    )
 
 
 def load_learned(policy: Artifact) -> "LearnedPolicy":

@@ -23,9 +23,13 @@ def log_policy_model(
     logged = client.create_logged_model(  # by itself, MLflow would put it into experiment 0
         run.info.experiment_id, model.name, source_run_id=run_id, params=run.data.params
     )
-    columns: list[ColSpec | TensorSpec] = [
-        ColSpec(DataType.double, f"x{column}") for column in range(model.features)
-    ]
+
+    def columns(letter: str, count: int) -> Schema:
+        named: list[ColSpec | TensorSpec] = [
+            ColSpec(DataType.double, f"{letter}{column}") for column in range(count)
+        ]
+        return Schema(named)
+
     with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*input example was not provided", UserWarning)
         data = Path(scratch) / model.name
@@ -39,6 +43,6 @@ def log_policy_model(
             run_id=run_id,
             loader_module=model.loader_module,
             data_path=str(data),
-            signature=ModelSignature(inputs=Schema(columns)),
+            signature=ModelSignature(columns("x", model.features), columns("y", model.labels)),
             pip_requirements=["multilogger"],
         )

@@ -26,6 +26,7 @@ class ModelFiles:
     loader_module: str
     files: tuple[str, ...]
     features: int
+    labels: int
 
 
 @dataclass

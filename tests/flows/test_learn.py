@@ -82,6 +82,7 @@ def test_mlflow_serves_the_policy_without_pickle(store_root: Path) -> None:
     test = load_test(done.outcomes["reduce"].artifact)
     names = [column.name for column in served.metadata.signature.inputs.inputs]
     answer = served.predict(pd.DataFrame(np.asarray(test.x, dtype=float), columns=names))
+    assert [column.name for column in served.metadata.signature.outputs.inputs] == list(answer.columns)
     np.testing.assert_allclose(answer, marginals(load_learned(artifact).logits(test.x)))
     assert not [p for p in store_root.rglob("*") if p.suffix in (".pkl", ".pickle", ".pt", ".pth")]
 
