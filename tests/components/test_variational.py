@@ -53,6 +53,17 @@ def test_conjugate_by_search() -> None:
         assert f_star(torch.tensor(t, dtype=torch.float64)).item() == pytest.approx(supremum.item(), abs=1e-6)
 
 
+def test_gradient_of_both_players() -> None:
+    """F in T's weights, which ascend it, and in the policy's logits, which descend through relaxed labels."""
+    discriminator = Discriminator(2, 2, NetworkSize((5,), False), torch.Generator().manual_seed(4)).double()
+
+    def value(logits: Tensor, *_: Tensor) -> Tensor:
+        y = torch_policies.relaxed_sample(logits, 0.7, torch.Generator().manual_seed(5))
+        return variational_objective(discriminator, X.double(), y, X.double(), ACTIONS.double())
+
+    assert torch.autograd.gradcheck(value, (H.double().requires_grad_(), *discriminator.parameters()))
+
+
 def test_no_discriminator_gives_zero_and_the_best_one_the_divergence() -> None:
     assert exact_value(torch.zeros(16)) == 0.0
     best = best_discriminator(probabilities(H) / probabilities(H_J))

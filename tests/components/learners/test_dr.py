@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from multilogger.components.doubly_robust import balanced_doubly_robust
 from multilogger.components.labelled_data import Features, Labels
@@ -157,6 +158,26 @@ def test_weighted_objective_is_the_estimator(log: TrainingLog) -> None:
     # The model p = 0 says that an action costs its number of labels; here that is the model's whole part.
     model = marginals(logits).sum(axis=1)[part.context].mean()
     assert float(ours) == pytest.approx(model + shares @ means, rel=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradient_of_the_objective(log: TrainingLog, weighted: bool) -> None:
+    rows = MemoryPolicyRows(
+        log.part(validation=False), replace(SETTINGS, dr_weighted=weighted), torch.Generator()
+    )
+    rows.set_model(FoldedModel(np.random.default_rng(1).random((log.contexts, 3)), None, 0))
+    small = rows.batch(0, torch.arange(4))
+    batch = replace(
+        small,
+        **{n: getattr(small, n).double() for n in ("p", "signs", "log_denominator", "residual", "weight")},
+    )
+    generator = torch.Generator().manual_seed(6)
+    logits, effects = (torch.randn(4, 3, dtype=torch.float64, generator=generator) for _ in range(2))
+
+    def risk(logits: Tensor, effects: Tensor) -> Tensor:
+        return batch.risk(logits, effects, torch.tensor([0.7, 1.6], dtype=torch.float64), clip=4.0)
+
+    assert torch.autograd.gradcheck(risk, (logits.requires_grad_(), effects.requires_grad_()))
 
 
 @pytest.fixture(scope="module")
