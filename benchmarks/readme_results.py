@@ -41,6 +41,7 @@ def choices(folder: Path) -> str:
     rows = [row for row in _read(folder / "choices.csv") if row["choice"] != "default"]
     lines = [
         [
+            f"`{row['method']}`",
             f"`{row['choice']}`",
             f"{float(row['exp_mean']):.3f}",
             f"{float(row['difference_mean']):+.3f}",
@@ -48,7 +49,7 @@ def choices(folder: Path) -> str:
         ]
         for row in rows
     ]
-    return _markdown(["instead of our choice", "EXP", "difference", "95 %"], lines)
+    return _markdown(["method", "instead of our choice", "EXP", "difference", "95 %"], lines)
 
 
 def loggers(folder: Path) -> str:

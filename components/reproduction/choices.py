@@ -27,6 +27,7 @@ SENTENCES = {
     "split_by=row": "Split off validation rows one by one, so that a context may be on both sides.",
     "divergence=exact": "Hold the closed form of the divergence down, not the discriminator's estimate.",
     "divergence=variational": "Hold the discriminator's estimate of the divergence down, as in Algorithm 2.",
+    "kappa=1000000": "Leave the constraint open, which is the direct method.",
     "pessimism=0": "Choose the epoch by the validation risk alone, whatever its noise.",
 }
 """Choices by name, in words."""

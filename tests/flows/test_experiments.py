@@ -61,8 +61,8 @@ def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
 
 def test_every_choice_differs_from_the_default() -> None:
     cells = plan_of(["choices"], Scope(seeds=1))["choices"]
-    assert [c.choice for c in cells] == list(CHOICES)
-    assert len({c.steps()["evaluate"] for c in cells}) == len(CHOICES)
+    assert [(c.method, c.choice) for c in cells] == [(m, name) for m in CHOICES for name in CHOICES[m]]
+    assert len({c.steps()["evaluate"] for c in cells}) == len(cells)
 
 
 def test_pairwise_has_a_dataset_of_its_own() -> None:
