@@ -33,7 +33,7 @@ clean:
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("multilogger needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=...") if sys.version_info < (3, 11) else None'
-	@echo 'Installing into .venv: about a gigabyte, some minutes'
+	@echo 'Installing into .venv: about 2 GB, three to five minutes'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dask,dev]'
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/multilogger
