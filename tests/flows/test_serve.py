@@ -31,7 +31,7 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
         assert process.poll() is None
         if found := what():
             return found
-        time.sleep(1.0)
+        time.sleep(0.5)
     raise AssertionError("it never happened")
 
 
@@ -84,18 +84,17 @@ def still_there(pids: list[str]) -> list[str]:
 
 @pytest.mark.slow
 def test_runs_by_the_clock_and_by_hand_one_at_a_time(
-    command: str, typed: Cli, store_root: Path, prefect_server: str, tmp_path: Path
+    command: str, cli: Cli, store_root: Path, prefect_server: str, tmp_path: Path
 ) -> None:
     for seed in (0, 1):
         learn("digits", "crf", seed)  # one run has something to compute, the others are quick
     out = ["--out", str(tmp_path / "out")]
     with serving(command, "clock", *CHEAP, *out, "--cron", "* * * * *") as process:
-        again = typed("serve", "--name", "clock", *CHEAP)
+        again = cli("serve", "--name", "clock", *CHEAP)
         assert (again.returncode, again.stderr.count("\n")) == (2, 1)
         assert "reproduce/clock is being served already" in again.stderr
 
-        first = trigger("clock", "seeds=2")
-        second = trigger_by_api(prefect_server, "clock", methods=["logger-1"])
+        first, second = trigger("clock", "seeds=2"), trigger("clock", 'methods=["logger-1"]')
 
         def completed(**which: Any) -> list[dict[str, Any]]:
             return runs_of(prefect_server, "clock", state={"type": {"any_": ["COMPLETED"]}}, **which)
@@ -194,9 +193,9 @@ def test_bad_parameters(target: str, dataset: str, message: str) -> None:
         parameters(target, dataset)
 
 
-def test_a_schedule_needs_a_server(typed: Cli, store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schedule_needs_a_server(cli: Cli, store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL")
-    failed = typed("serve", *CHEAP)
+    failed = cli("serve", *CHEAP)
     assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
     assert "start one with 'multilogger up'" in failed.stderr
     assert store_root.is_dir()
