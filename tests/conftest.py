@@ -2,6 +2,7 @@
 
 import atexit
 import bz2
+import gc
 import os
 import shutil
 import signal
@@ -26,26 +27,30 @@ def _free_port() -> int:
 
 def _stop_server() -> None:
     """Registered before Prefect is imported, hence run after Prefect has sent its last records."""
-    if SERVER:
-        os.killpg(SERVER[0].pid, signal.SIGTERM)
-        SERVER[0].wait(30)
-    shutil.rmtree(PREFECT_HOME, ignore_errors=True)
+    if SERVER_ID.exists():
+        os.killpg(int(SERVER_ID.read_text()), signal.SIGKILL)  # nobody reads its database any more
+    shutil.rmtree(SHARED, ignore_errors=True)
 
 
-# Prefect reads its settings when it is imported: its home and address stand before that.
-SERVER: list[subprocess.Popen[bytes]] = []
-PREFECT_HOME = tempfile.mkdtemp(prefix="multilogger-prefect-")
-PORT = _free_port()
-atexit.register(_stop_server)
-os.environ["PREFECT_HOME"] = PREFECT_HOME
-os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{PORT}/api"
+# Prefect reads its settings when it is imported: its home and address stand before that. The worker processes
+# of pytest-xdist inherit them: all have one server, and what else takes long to make and is only read.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["PREFECT_HOME"] = str(Path(tempfile.mkdtemp(prefix="multilogger-tests-")) / "prefect")
+    os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{_free_port()}/api"
+    atexit.register(_stop_server)
+PREFECT_HOME = Path(os.environ["PREFECT_HOME"])
+PREFECT_API = os.environ["PREFECT_API_URL"]
+SHARED = PREFECT_HOME.parent
+SERVER_ID = SHARED / "server.pid"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores: several processes do better with a thread each
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 from multilogger.components.labelled_data import LabelledData  # noqa: E402
+from multilogger.flows.cli import main  # noqa: E402
 from multilogger.flows.environment import set_defaults  # noqa: E402
+from multilogger.tasks.engine.locks import FileLock  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 REAL_MIRROR = Path(os.environ.get("MULTILOGGER_TEST_MIRROR") or REPOSITORY.parent / "shared" / "data")
@@ -80,23 +85,46 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20190804)
 
 
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """A file or folder that the first process to need it makes for all of them."""
+    path, unfinished = SHARED / name, SHARED / f"unfinished-{name}"
+    with FileLock(SHARED / f"{name}.lock"):
+        if not path.exists():
+            make(unfinished)
+            unfinished.rename(path)
+    return path
+
+
 @pytest.fixture(scope="session")
-def prefect_server() -> str:
-    """The address of a real Prefect server that lives for the session."""
+def migrated_prefect() -> Path:
+    """The database of a real Prefect server as it was when the server came up; the server goes on."""
     set_defaults()
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(PORT)]
-    log = Path(PREFECT_HOME) / "server.log"
-    with log.open("w") as output:
-        server = subprocess.Popen(
-            command,
-            env=without_server() | {"PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "2"},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    SERVER.append(server)
-    _wait_for(f"http://127.0.0.1:{PORT}/api/health", server, log)
-    return f"http://127.0.0.1:{PORT}/api"
+    return made_once("prefect.db", _start_server)
+
+
+@pytest.fixture(scope="session")
+def prefect_server(migrated_prefect: Path) -> str:
+    """The address of the real Prefect server that lives for the session."""
+    assert migrated_prefect.is_file()
+    return PREFECT_API
+
+
+def _start_server(copy: Path) -> None:
+    """Start the server and copy its fresh database."""
+    port = PREFECT_API.removesuffix("/api").rsplit(":", 1)[1]
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", port]
+    log = SHARED / "server.log"
+    output = [
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    environment = without_server() | {"PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "2"}
+    # It outlives the process that was first to need it, so that process has no object to wait for its end.
+    server = os.posix_spawn(sys.executable, command, environment, file_actions=output, setsid=True)
+    SERVER_ID.write_text(str(server))
+    _wait_for(f"{PREFECT_API}/health", server, log)
+    with closing(sqlite3.connect(PREFECT_HOME / "prefect.db")) as old, closing(sqlite3.connect(copy)) as new:
+        old.backup(new)
 
 
 def without_server() -> dict[str, str]:
@@ -104,9 +132,9 @@ def without_server() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
 
 
-def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_for(url: str, server: int, log: Path) -> None:
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and server.poll() is None:
+    while time.monotonic() < deadline and os.waitpid(server, os.WNOHANG) == (0, 0):
         try:
             with urllib.request.urlopen(url, timeout=2):
                 return
@@ -116,23 +144,36 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def migrated_mlflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def migrated_mlflow() -> Path:
     """An MLflow database with its tables, to be copied: making them takes seconds."""
-    from mlflow import MlflowClient
 
-    database = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    MlflowClient(f"sqlite:///{database}").search_experiments()
-    return database
+    def migrate(database: Path) -> None:
+        from mlflow import MlflowClient
+
+        MlflowClient(f"sqlite:///{database}").search_experiments()
+
+    return made_once("mlflow.db", migrate)
+
+
+@pytest.fixture
+def new_store(tmp_path: Path, migrated_mlflow: Path) -> Callable[[str], Path]:
+    """Make an empty store of some name, with tables in its MLflow database."""
+
+    def make(name: str) -> Path:
+        root = tmp_path / name
+        root.mkdir()
+        shutil.copy(migrated_mlflow, root / "mlflow.db")
+        return root
+
+    return make
 
 
 @pytest.fixture
 def store_root(
-    tmp_path: Path, prefect_server: str, migrated_mlflow: Path, monkeypatch: pytest.MonkeyPatch
+    new_store: Callable[[str], Path], prefect_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """A store of its own, on the session's Prefect server."""
-    root = tmp_path / "store"
-    root.mkdir()
-    shutil.copy(migrated_mlflow, root / "mlflow.db")
+    root = new_store("store")
     monkeypatch.setenv("MULTILOGGER_HOME", str(root))
     monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -141,13 +182,11 @@ def store_root(
 
 
 @pytest.fixture
-def lone_store(store_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def lone_store(store_root: Path, migrated_prefect: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store whose owner has no server, with a copy of a database that needs no migration."""
     home = store_root / "prefect"
     home.mkdir()
-    source = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
-    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(home / "prefect.db")) as new:
-        old.backup(new)
+    shutil.copy(migrated_prefect, home / "prefect.db")
     (home / f"migrated-{version('prefect')}").touch()
     monkeypatch.delenv("PREFECT_API_URL")
     monkeypatch.setenv("PREFECT_HOME", str(home))
@@ -173,6 +212,33 @@ def cli(command: str) -> Cli:
             timeout=300,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def typed(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Call the console script's own function in this process, which has loaded its libraries already."""
+    monkeypatch.setenv("COLUMNS", "160")
+    for name in ("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "MLFLOW_LOGGING_LEVEL"):
+        monkeypatch.setenv(name, "CRITICAL")  # the command sets them for good
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", [command, *arguments])
+        endings = {ending: signal.getsignal(ending) for ending in (signal.SIGTERM, signal.SIGHUP)}
+        seldom = gc.get_threshold()
+        try:
+            with pytest.raises(SystemExit) as left:
+                main()
+        finally:
+            gc.set_threshold(*seldom)
+            for ending, handler in endings.items():
+                signal.signal(ending, handler)
+        shown = capsys.readouterr()
+        code = left.value.code or 0
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess([command, *arguments], code, shown.out, shown.err)
 
     return run
 

@@ -48,8 +48,14 @@ def prefect(*arguments: str, **options: Any) -> str:
     return shown
 
 
+def trigger_by_api(api: str, deployment: str, **parameters: Any) -> str:
+    """Run a deployment as the button on Prefect's page does; the id of the run."""
+    number = ask(api, f"deployments/name/reproduce/{deployment}")["id"]
+    return str(ask(api, f"deployments/{number}/create_flow_run", {"parameters": parameters})["id"])
+
+
 def trigger(deployment: str, *parameters: str) -> str:
-    """Run a deployment with parameters of its own; the id of the run."""
+    """Run a deployment with parameters of its own by Prefect's command; the id of the run."""
     chosen = [part for parameter in parameters for part in ("-p", parameter)]
     shown = prefect("deployment", "run", f"reproduce/{deployment}", *chosen)
     return next(line.split()[-1] for line in shown.splitlines() if "UUID:" in line)

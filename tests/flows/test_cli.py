@@ -220,7 +220,7 @@ def test_ephemeral_server_by_default(command: str, tmp_path: Path, monkeypatch: 
     servers = {0}
     while process.poll() is None:
         servers.add(servers_below(process.pid))
-        time.sleep(0.1)
+        time.sleep(0.5)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     assert servers == {0, 1}

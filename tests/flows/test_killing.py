@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def contents(store_root: Path) -> dict[str, bytes]:
 
 def test_kill_during_each_stage_then_rerun(
     store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object],
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    new_store: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     for stage in STAGES:
         process = subprocess.Popen(
@@ -72,9 +73,10 @@ def test_kill_during_each_stage_then_rerun(
     assert sorted(by_status["KILLED"]) == sorted([*STAGES, *["flow"] * 4])
     assert sorted(by_status["FINISHED"]) == sorted([*STAGES, "flow"])
 
-    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path / "unbroken"))
+    unbroken = new_store("unbroken")
+    monkeypatch.setenv("MULTILOGGER_HOME", str(unbroken))
     prepare("wide", settings=wide_settings)
-    assert contents(tmp_path / "unbroken") == contents(store_root)
+    assert contents(unbroken) == contents(store_root)
 
 
 def test_two_processes_do_the_work_once(store_root: Path, command: str, wide_options: list[str]) -> None:

@@ -1,6 +1,7 @@
 """The prepare flow on a real Prefect server and a real MLflow store."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -208,9 +209,11 @@ def test_equal_result_of_a_refreshed_stage_keeps_its_descendants() -> None:
 
 
 @pytest.mark.usefixtures("store_root")
-def test_replay_hash_is_equal_across_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_hash_is_equal_across_stores(
+    new_store: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = prepare().outcomes["replay"].artifact
-    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("MULTILOGGER_HOME", str(new_store("elsewhere")))
     two = prepare(settings={"replay.batch_rows": 100}).outcomes["replay"].artifact
     assert two.root != one.root
     assert two.digest == one.digest

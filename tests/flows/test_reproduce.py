@@ -19,7 +19,9 @@ TOO_HIGH = {"learn.lambda_floor": 0.6}  # of two loggers; only a weighted learne
 
 
 def small(out: Path, methods: list[str], settings: dict[str, float] | None = None) -> Reproduced:
-    return reproduce("table2", ["digits"], methods, 1, out=str(out), settings=QUICK | (settings or {}))
+    """With one worker process: a second one would load its libraries for a single cell."""
+    chosen = QUICK | (settings or {})
+    return reproduce("table2", ["digits"], methods, 1, out=str(out), settings=chosen, workers=1)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -64,16 +66,20 @@ def test_everything_is_in_mlflow_and_every_number_leads_to_its_run(store_root: P
 
 
 @pytest.mark.slow
-def test_killed_anywhere_it_goes_on_to_the_same_bytes(store_root: Path, tmp_path: Path, command: str) -> None:
-    arguments = ["reproduce", "table2", "--dataset", "digits", "--seeds", "2"]
-    arguments += [part for method in ("naive", "weighted", "logger-2") for part in ("--method", method)]
-    arguments += ["--set", "learn.epochs=4"]
+def test_killed_anywhere_it_goes_on_to_the_same_bytes(
+    store_root: Path, new_store: Callable[[str], Path], tmp_path: Path, command: str
+) -> None:
+    """Two worker processes, one of them killed, then all; and one process that nobody disturbs."""
+    methods = ["naive", "weighted", "logger-2"]
     undisturbed = tmp_path / "undisturbed"
-    environment = os.environ | {"MULTILOGGER_HOME": str(tmp_path / "other")}
-    subprocess.run(
-        [command, *arguments, "--out", str(undisturbed)], env=environment, check=True, capture_output=True
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MULTILOGGER_HOME", str(new_store("other")))
+        epochs = {"learn.epochs": 4}
+        reproduce("table2", ["digits"], methods, 2, out=str(undisturbed), settings=epochs, workers=1)
 
+    arguments = ["reproduce", "table2", "--dataset", "digits", "--seeds", "2"]
+    arguments += [part for method in methods for part in ("--method", method)]
+    arguments += ["--set", "learn.epochs=4"]
     out = tmp_path / "out"
     process = subprocess.Popen(
         [command, *arguments, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

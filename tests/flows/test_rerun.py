@@ -204,18 +204,18 @@ def test_metrics_stand_side_by_side() -> None:
 
 
 def test_command_prints_what_changed_and_what_to_do_next(
-    finished: Finished, cli: Callable[..., subprocess.CompletedProcess[str]]
+    finished: Finished, typed: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    refused = cli("stage", "learn", "--run", finished.run_id, "--seed", "3")
+    refused = typed("stage", "learn", "--run", finished.run_id, "--seed", "3")
     assert refused.returncode == 2
     assert "--seed cannot be given with it" in refused.stderr
-    shown = cli("stage", "learn", "--run", finished.run_id, "--set", "clip=7")
+    shown = typed("stage", "learn", "--run", finished.run_id, "--set", "clip=7")
     assert shown.returncode == 0, shown.stderr
     text = shown.stdout
     assert "Changed     learn.clip 30 -> 7" in text
     assert "best/validation_risk" in text
     (advice,) = [line for line in text.splitlines() if "stage evaluate --run " in line]
-    scored = cli("stage", "evaluate", "--run", advice.split()[-1])
+    scored = typed("stage", "evaluate", "--run", advice.split()[-1])
     assert scored.returncode == 0, scored.stderr
     assert f"({finished.run_id}); the template has not run evaluate" in scored.stdout
     assert "earlier run" in scored.stdout

@@ -1,5 +1,6 @@
 """The same bytes, whichever of Prefect's runners carries the tasks."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,12 @@ def submit_stages() -> Artifact:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNNERS)
 def test_runner_does_not_change_a_byte(
-    name: str, store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, store_root: Path, new_store: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = prepare().outcomes["replay"].artifact
-    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path / "other"))
+    other = new_store("other")
+    monkeypatch.setenv("MULTILOGGER_HOME", str(other))
     submitted = flow(task_runner=RUNNERS[name])(submit_stages)()
-    assert submitted.root == tmp_path / "other"
+    assert submitted.root == other
     assert expected.root == store_root
     assert submitted.digest == expected.digest

@@ -18,7 +18,7 @@ from multilogger.flows.learn import learn
 from multilogger.flows.reproduce import reproduce
 from multilogger.flows.reproduce_parameters import check_plan, from_any_folder, reproduce_parameters
 from multilogger.flows.schedule import checked_schedule
-from tests.flows.prefect_api import ask, runs_of, states_of, trigger
+from tests.flows.prefect_api import ask, runs_of, states_of, trigger, trigger_by_api
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 WAIT_SECONDS = 600
@@ -131,8 +131,8 @@ def test_stopping_ends_the_run_in_progress(
 ) -> None:
     """A long run, terminated with the command that served it: marked, and nothing is left of it."""
     long = ["table2", "--dataset", "digits", "--method", "wcrm", "--seeds", "20", "--cron", "0 0 1 1 *"]
-    with serving(command, "long", *long, "--out", str(tmp_path / "out")) as process:
-        run = trigger("long")
+    with serving(command, "long", *long, "--workers", "1", "--out", str(tmp_path / "out")) as process:
+        run = trigger_by_api(prefect_server, "long")
 
         def working() -> list[str]:
             found = descendants(process.pid)

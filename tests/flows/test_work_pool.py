@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.flows.prefect_api import ask, prefect, trigger
+from tests.flows.prefect_api import ask, prefect, trigger_by_api
 
 
 @pytest.mark.slow
@@ -22,8 +22,8 @@ def test_a_worker_runs_a_deployment_of_prefect_yaml(
         assert deployment["parameters"]["seeds"] == 10
 
     out = tmp_path / "out"
-    small = ['datasets=["digits"]', 'methods=["crf"]', "seeds=1", f"out={out}"]
-    run = trigger("nightly-yeast", *small)
+    small = {"datasets": ["digits"], "methods": ["crf"], "seeds": 1, "out": str(out)}
+    run = trigger_by_api(prefect_server, "nightly-yeast", **small)
     prefect("worker", "start", "--pool", "multilogger", "--run-once", cwd=REPOSITORY)
     assert ask(prefect_server, f"flow_runs/{run}")["state"]["type"] == "COMPLETED"
     assert (out / "table2.csv").read_text().count("\n") == 2

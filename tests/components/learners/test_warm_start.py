@@ -102,6 +102,7 @@ def test_resumed_run_from_disk_equals_the_unbroken_one(
     method: str, streamed: StreamedLog, quick: LearnerSettings, tmp_path: Path
 ) -> None:
     settings = replace(quick, warm_start=5, epochs=3, checkpoint_every=1)
+    settings = replace(settings, wcrm_clips=(10.0,), wcrm_rounds=1, wcrm_iterations=5)
     check_resume(method, streamed, settings, tmp_path, 1)
 
 
