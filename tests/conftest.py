@@ -14,7 +14,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,7 +28,8 @@ def _free_port() -> int:
 def _stop_server() -> None:
     """Registered before Prefect is imported, hence run after Prefect has sent its last records."""
     if SERVER_ID.exists():
-        os.killpg(int(SERVER_ID.read_text()), signal.SIGKILL)  # nobody reads its database any more
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.killpg(int(SERVER_ID.read_text()), signal.SIGKILL)  # nobody reads its database any more
     shutil.rmtree(SHARED, ignore_errors=True)
 
 
