@@ -5,13 +5,17 @@ SMALL := logger-1 logger-2 weighted weighted-reg weighted-exact additive
 PARALLEL := -n 3 --dist worksteal  # some tests wait for a clock or a server
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test check quick ui clean
+.PHONY: run test every-test check quick ui clean
 
 # the main job in small: Table 2 and the report, on embedded data
 run: .venv/ready
 	$(BIN)/multilogger reproduce table2 --dataset digits --seeds 2 $(addprefix --method ,$(SMALL))
 
-test: check
+# the checks and the tests side by side: mypy alone would leave a core idle for a minute
+test: .venv/ready
+	@$(MAKE) --no-print-directory -j 2 check every-test
+
+every-test: .venv/ready
 	$(BIN)/python -m pytest $(PARALLEL)
 
 check: .venv/ready
