@@ -27,6 +27,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
+ROUNDING = 1e-3  # one seed of many that differs is a standard error off to the last digits
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The best epoch of one seed; of an additive model, score and risk are both its squared error."""
@@ -93,7 +96,7 @@ def clearly_better(one: Candidate, other: Candidate) -> bool:
     if one.eligible != other.eligible:
         return one.eligible
     score = difference(one, other)
-    clear = score.mean < 0 and not abs(score.mean) < 1.001 * score.standard_error
+    clear = score.mean < 0 and abs(score.mean) > (1.0 + ROUNDING) * score.standard_error
     return clear and difference(one, other, "risk").mean <= 0
 
 

@@ -66,7 +66,7 @@ class LearnerSettings:
     weight_decay: Annotated[float, "Adam's weight decay"] = 0.0
     batch_size: Annotated[int, "rows of each logger a step"] = 500
     epochs: Annotated[int, "passes over the log, at most"] = 300
-    patience: Annotated[int, "epochs without a better validation risk that end the training"] = 50
+    patience: Annotated[int, "epochs without a better validation score that end the training"] = 50
     warm_start: Annotated[int, "passes before the first epoch in which the policy copies the best logger"] = 0
     warm_start_rate: Annotated[float, "their first rate"] = 3e-3
     lambda_floor: Annotated[float, "weighted methods: least share n_j lambda_j of a logger"] = 0.0
@@ -103,8 +103,12 @@ class LearnerSettings:
     dr_weighted: Annotated[bool, "dr: weigh rows by h/h_j and lambda*, not balanced"] = False
     policy_rate: Annotated[float, "dr: rate of the policy, which starts from the additive one"] = 3e-4
     loss: Annotated[str, "of the dataset, for full-information"] = "hamming"
-    least_mean_weight: Annotated[float, "least validation mean weight of an epoch that may be chosen"] = 0.5
-    most_mean_weight: Annotated[float, "and the largest, both of the better-supported logger"] = 2.0
+    least_mean_weight: Annotated[
+        float, "least mean weight of the better-supported logger in a chosen epoch"
+    ] = 0.5
+    most_mean_weight: Annotated[
+        float, "largest mean weight of the better-supported logger in a chosen epoch"
+    ] = 2.0
     pessimism: Annotated[float, "standard errors added to validation risks before they are compared"] = 1.0
     checkpoint_every: Annotated[int, "epochs between checkpoints; 0 for none"] = 10
     memory_rows: Annotated[int, "rows above which the log is streamed from disk; then as many are held"] = (

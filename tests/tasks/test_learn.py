@@ -1,10 +1,12 @@
-"""learn as a plain function on a log that is larger than its limit."""
+"""learn as a plain function on a log that is larger than its limit, and the list of its settings."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.policies import expected_hamming
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download
@@ -70,3 +72,11 @@ def test_a_warm_start_counts_in_the_key_only_where_there_is_one(inputs: Inputs) 
     warm = LearnSettings.build({"method": "naive", "dataset": "yeast", "warm_start": 3})
     keys = [learn_policy.key(settings, inputs) for settings in (plain, slower, warm)]
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_every_setting_of_learn_is_listed_with_a_meaning_of_its_own() -> None:
+    listed = LearnSettings.described()
+    own = {field.name for field in fields(LearnerSettings)}
+    assert set(listed) == own | {"method", "preset", "seed", "dataset"}
+    assert all(text.default and text.meaning for text in listed.values())
+    assert len({text.meaning for text in listed.values()}) == len(listed)

@@ -1,13 +1,13 @@
 import json
 import math
 import re
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.learned_policy import settings_from_json
-from multilogger.components.learners.settings import MEANINGS, LearnerSettings, LossShift, Weights
+from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 
 
 def test_defaults_are_what_the_paper_prints() -> None:
@@ -58,8 +58,3 @@ def test_settings_survive_json() -> None:
 def test_bad_settings(field: str, value: object, message: str) -> None:
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         replace(LearnerSettings(), **{field: value})  # type: ignore[arg-type]
-
-
-def test_every_setting_says_what_it_means() -> None:
-    assert list(MEANINGS) == [field.name for field in fields(LearnerSettings)]
-    assert all(MEANINGS.values())
