@@ -39,7 +39,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["PREFECT_HOME"] = str(Path(tempfile.mkdtemp(prefix="multilogger-tests-")) / "prefect")
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{_free_port()}/api"
     atexit.register(_stop_server)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # atexit is not called for a process that is killed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else atexit is not called
 PREFECT_HOME = Path(os.environ["PREFECT_HOME"])
 PREFECT_API = os.environ["PREFECT_API_URL"]
 SHARED = PREFECT_HOME.parent
