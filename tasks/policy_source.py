@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilogger.components.errors import BadInput
-from multilogger.tasks.engine.artifact import MANIFEST
+from multilogger.tasks.engine.artifact import MANIFEST, sha256_of
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.learn import POLICY_FILES
 
@@ -60,6 +60,7 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
     missing = [name for name in POLICY_FILES if not (folder / name).is_file()]
     if missing:
         raise BadInput(f"{source} has no {' and no '.join(missing)}; give the folder of a learned policy")
+    _check_unaltered(folder)
     try:
         policy = load_policy(folder)
     except Exception as error:  # whatever a damaged file makes the readers raise
@@ -152,6 +153,17 @@ def _fetch(run: "Run", name: str, store: Store, folder: Path) -> None:
     download_artifacts(
         run_id=run.info.run_id, artifact_path=name, dst_path=str(folder), tracking_uri=store.tracking_uri
     )
+
+
+def _check_unaltered(folder: Path) -> None:
+    """Files that a manifest lists must be what it says; a folder without one is taken as it is."""
+    try:
+        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        altered = [name for name in POLICY_FILES if listed[name]["sha256"] != sha256_of(folder / name)]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if altered:
+        raise BadInput(f"{folder / altered[0]} was altered; run the command that made it again")
 
 
 def _input_key(manifest: Path, name: str) -> str | None:

@@ -49,7 +49,7 @@ def check_losses(values: Vector, max_loss: float, where: str, rows: NDArray[np.i
     if (row := _first(values > max_loss)) is not None:
         raise BadInput(
             f"{where}, row {rows[row]}: the loss is {values[row]:g}, above the largest loss {max_loss:g}; "
-            "say the largest possible one with --max-loss"
+            "was the policy learned on this problem? If so, say the largest possible one with --max-loss"
         )
 
 

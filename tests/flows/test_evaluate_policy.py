@@ -120,6 +120,15 @@ def test_policies_by_run_by_flow_by_model_and_by_alias(learned: Finished, option
         assert "this very log" in done.notes[0], name
 
 
+def test_an_altered_policy_of_the_store_is_refused(options: EvaluateOptions) -> None:
+    policy = shutil.copytree(options.policy, options.out.parent / "altered")
+    content = bytearray((policy / "policy.safetensors").read_bytes())
+    content[-1] ^= 1
+    (policy / "policy.safetensors").write_bytes(content)
+    with pytest.raises(BadInput, match=r"policy\.safetensors was altered; run the command"):
+        evaluate_on_logs(replace(options, policy=str(policy)))
+
+
 def test_an_evaluation_that_fails_leaves_no_folder(options: EvaluateOptions) -> None:
     with pytest.raises(BadInput, match="no policy at 'nowhere'"):
         run_evaluation(replace(options, policy="nowhere"), debug=False)
