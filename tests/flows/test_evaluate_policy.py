@@ -230,7 +230,7 @@ def test_the_loss_model_of_dr_is_a_choice(
         ({"bootstrap": 5}, "--bootstrap needs at least 100 resamples, got 5"),
         ({"clip": -1.0}, "--clip must be a number above 0, got -1"),
         ({"max_weight": 1e-6}, "--max-weight is 1e-06, but a row of the log has weight"),
-        ({"max_loss": 1.0}, "above the largest loss 1; say the largest possible one with --max-loss"),
+        ({"max_loss": 1.0}, "above the largest loss 1; was the policy learned on this problem"),
     ],
 )
 def test_bad_choices(options: EvaluateOptions, change: dict[str, object], message: str) -> None:

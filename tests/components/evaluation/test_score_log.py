@@ -182,7 +182,7 @@ BAD = [
     (_to("log_propensity", lambda _: [0.5] * 40), "row 0: log_propensity is 0.5, a propensity above 1"),
     (_set("loss", 5, float("nan")), "row 5: the loss is missing, NaN or infinite"),
     (_set("loss", 5, -1.0), "row 5: the loss is -1, below 0; shift losses, or turn rewards"),
-    (_set("loss", 5, 2.5), "row 5: the loss is 2.5, above the largest loss 2; say .* --max-loss"),
+    (_set("loss", 5, 2.5), "row 5: the loss is 2.5, above the largest loss 2; .* say .* --max-loss"),
     (_to("loss", lambda _: ["a"] * 40), "column 'loss' must hold numbers"),
     (_to("action", lambda _: [[0, 1, 1]] * 40), "actions have 3 labels, the policy decides 2"),
     (_set("action", 4, [0, 7]), r"row 4: a label vector holds 0 and 1 only, got \[0. 7.\]"),
