@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -72,6 +72,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ordered += share + quick[: size - len(share)]
         quick = quick[size - len(share) :]
     items[:] = ordered + quick
+
+
+@pytest.fixture(autouse=True)
+def _own_tracking() -> Iterator[None]:
+    """Flows in this process tell MLflow their store for good, child processes too: forget it."""
+    yield
+    if (mlflow := sys.modules.get("mlflow")) is not None:
+        mlflow.set_tracking_uri(None)
+        mlflow.set_registry_uri(None)
+        os.environ.pop("MLFLOW_REGISTRY_URI", None)  # the call above leaves it there
 
 
 @pytest.fixture

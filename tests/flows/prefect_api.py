@@ -4,17 +4,40 @@ import json
 import os
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
+from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+TRIES = 5
+
 
 def ask(api: str, path: str, question: dict[str, Any] | None = None) -> Any:
-    """An answer of Prefect's API."""
+    """An answer of Prefect's API; a server that is busy is asked again, as Prefect's own client does."""
     body = None if question is None else json.dumps(question).encode()
     request = urllib.request.Request(f"{api}/{path}", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
+    for _ in range(TRIES):
+        with suppress(BusyServer):
+            return _answer(request)
+        time.sleep(2)
+    return _answer(request)
+
+
+class BusyServer(Exception):
+    """The server could not get at its database in time."""
+
+
+def _answer(request: urllib.request.Request) -> Any:
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+            raise BusyServer from error
+        raise
 
 
 def runs_of(api: str, deployment: str, **flow_runs: Any) -> list[dict[str, Any]]:
