@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import mlflow
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -102,6 +103,7 @@ def test_policies_by_run_by_flow_by_model_and_by_alias(learned: Finished, option
     assert outputs is not None
     model_id = outputs.model_outputs[0].model_id
     client.create_registered_model("policies-of-mine")
+    mlflow.set_tracking_uri(store.tracking_uri)  # `models:/` is looked up there, not by the client
     version = client.create_model_version(
         "policies-of-mine", f"models:/{model_id}", run_id=run_id, model_id=model_id
     )
