@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy.special import logit
 from torch import Tensor, nn
 
+from multilogger.components import torch_policies
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import Matrix
+from multilogger.components.policies import Matrix, logits_of
 
 # Choice: no label is ever surer than 1 - 1e-6, so that even a greedy policy has finite weights, divergences
 # and certificates; it costs a millionth of a label.
@@ -19,7 +19,7 @@ LEAST_CHANCE = 1e-7
 
 def sharpened(p: Matrix, sharpness: float) -> Matrix:
     """The logits (n, q) that an ensemble of mean probabilities p has, for probabilities from elsewhere."""
-    logits = sharpness * logit(np.clip(p, LEAST_CHANCE, 1.0 - LEAST_CHANCE))
+    logits = sharpness * logits_of(p, LEAST_CHANCE)
     return np.asarray(np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT), dtype=np.float64)
 
 
@@ -43,10 +43,10 @@ class EnsembleNetwork(PolicyNetwork):
     def forward(self, x: Tensor) -> Tensor:
         p = self.probabilities(x)
         # A float32 probability may round to exactly 0 or 1.
-        logits = torch.logit(p, eps=LEAST_CHANCE)
+        logits = torch_policies.logits_of(p, LEAST_CHANCE)
         scaled: Tensor = (self.sharpness * logits).clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
         return scaled
 
     def probabilities(self, x: Tensor) -> Tensor:
         """mean_k p_k(x): (n, q)."""
-        return torch.stack([torch.sigmoid(member(x)) for member in self.members]).mean(dim=0)
+        return torch.stack([torch_policies.marginals(member(x)) for member in self.members]).mean(dim=0)

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from multilogger.components.errors import BadInput
 from multilogger.components.labelled_data import Features, LabelledData, append_constant
-from multilogger.components.policies import Matrix
+from multilogger.components.policies import Matrix, logits_of
 
 BLOCK_ROWS = 4096  # logits are always taken in these blocks, so that their bits never depend on a batch size
 
@@ -62,7 +61,7 @@ def _fit_label(x: Features, y: NDArray[np.uint8], C: float) -> NDArray[np.float6
     positives = int(y.sum())
     if positives in (0, len(y)):
         constant = np.zeros(x.shape[1])
-        constant[-1] = logit((positives + 1.0) / (len(y) + 2.0))
+        constant[-1:] = logits_of(np.array([(positives + 1.0) / (len(y) + 2.0)]))
         return constant
     model = LogisticRegression(C=C, fit_intercept=False, max_iter=5000)
     return np.asarray(model.fit(x, y).coef_[0], dtype=np.float64)

@@ -10,7 +10,14 @@ import numpy as np
 
 from multilogger.components.errors import BadInput
 from multilogger.components.labelled_data import Labels
-from multilogger.components.policies import Actions, Matrix, Vector, expected_hamming, hamming, marginals
+from multilogger.components.policies import (
+    Actions,
+    Matrix,
+    Vector,
+    expected_hamming,
+    expected_neighbours,
+    hamming,
+)
 
 
 class Loss(Protocol):
@@ -65,9 +72,7 @@ class Crowding:
         return self._joined(hamming(y, truth), together.astype(np.float64))
 
     def expected(self, logits: Matrix, truth: Labels) -> Vector:
-        p = marginals(logits)
-        together = (p * np.roll(p, -1, axis=1)).sum(axis=1)
-        return self._joined(expected_hamming(logits, truth), together)
+        return self._joined(expected_hamming(logits, truth), expected_neighbours(logits))
 
     def largest(self, labels: int) -> float:
         return float(labels)

@@ -1,14 +1,16 @@
 """Stochastic policies that decide each label on its own.
 
 h(y|x) = prod_l p_l(x)^y_l (1 - p_l(x))^(1 - y_l), with p_l the sigmoid of logit l.
-Everything that knows that an action is a vector of Bernoulli labels stands in this file.
+That a policy is a product of Bernoulli labels is known here and, in torch, in `torch_policies.py`, and
+nowhere else: another action space has its own pair of files. What an action costs is another matter, and
+stands with the losses (`losses.py`) and with the models of them.
 Logits are (n, q), in float64; probabilities of whole actions stay in the log domain, because at
 22 labels a propensity is about 1e-7 and ratios of two of them span 1e7.
 """
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 
 from multilogger.components.errors import BadInput
 
@@ -22,6 +24,11 @@ MAX_ENUMERATED_LABELS = 12  # 4096 actions a context; beyond it a sum over all a
 def marginals(logits: Matrix) -> Matrix:
     """p_l(x), the probability of each label: (n, q)."""
     return np.asarray(expit(logits), dtype=np.float64)
+
+
+def logits_of(p: Matrix, least: float = 0.0) -> Matrix:
+    """The logits of given marginals (n, q), none taken to be nearer to 0 or 1 than `least`: (n, q)."""
+    return np.asarray(logit(np.clip(p, least, 1.0 - least)), dtype=np.float64)
 
 
 def log_probability(logits: Matrix, y: Actions) -> Vector:
@@ -49,6 +56,12 @@ def log_probability_at(
     log_h = np.einsum("nq,nq->n", logits[context], y.astype(np.float64)) - normaliser[context]
     # Rounding may leave 1e-16 where the policy is sure; a probability is at most 1.
     return np.asarray(np.minimum(log_h, 0.0), dtype=np.float64)
+
+
+def log_probability_slope(p: Matrix, y: Actions) -> Matrix:
+    """The slope of log h(y|x) in the logits, y - p, with p (n, q) the marginals of h: (n, q)."""
+    _check_width(p, y)
+    return np.asarray(y - p, dtype=np.float64)
 
 
 def log_probability_table(logits: Matrix, actions: Actions) -> Matrix:
@@ -93,6 +106,17 @@ def expected_hamming(logits: Matrix, truth: Actions) -> Vector:
     _check_width(logits, truth)
     p = marginals(logits)
     return np.asarray(np.where(truth == 1, 1.0 - p, p).sum(axis=1), dtype=np.float64)
+
+
+def expected_label_sum(logits: Matrix, level: Matrix, effects: Matrix) -> Vector:
+    """E_{y ~ h(.|x)} sum_l [ level_l + y_l effect_l ] of each row: (n,)."""
+    return np.asarray((level + marginals(logits) * effects).sum(axis=1), dtype=np.float64)
+
+
+def expected_neighbours(logits: Matrix) -> Vector:
+    """E_{y ~ h(.|x)} sum_l y_l y_{l+1}, l + 1 counted in a ring, of each row: (n,)."""
+    p = marginals(logits)
+    return np.asarray((p * np.roll(p, -1, axis=1)).sum(axis=1), dtype=np.float64)
 
 
 def log_d2(logits: Matrix, logger_logits: Matrix) -> Vector:

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from torch import Tensor
 
 from multilogger.components.losses import CROWDING, HAMMING
-from multilogger.components.torch_policies import expected_hamming, marginals
+from multilogger.components.torch_policies import expected_hamming, expected_neighbours
 
 
 def expected_crowding(logits: Tensor, truth: Tensor) -> Tensor:
     """( E Hamming + penalty sum_l p_l p_{l+1} ) / (1 + penalty) of each row: (n,)."""
-    p = marginals(logits)
-    together = (p * p.roll(-1, dims=1)).sum(dim=1)
+    together = expected_neighbours(logits)
     return (expected_hamming(logits, truth) + CROWDING.penalty * together) / (1.0 + CROWDING.penalty)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from multilogger.components.errors import BadInput
 
@@ -19,6 +19,11 @@ from multilogger.components.errors import BadInput
 def marginals(logits: Tensor) -> Tensor:
     """p_l(x), the probability of each label: (n, q)."""
     return torch.sigmoid(logits)
+
+
+def logits_of(p: Tensor, least: float) -> Tensor:
+    """The logits of given marginals (n, q), none taken to be nearer to 0 or 1 than `least`: (n, q)."""
+    return torch.logit(p, eps=least)
 
 
 def log_probability(logits: Tensor, y: Tensor) -> Tensor:
@@ -36,6 +41,17 @@ def log_probability_at(logits: Tensor, context: Tensor, y: Tensor) -> Tensor:
     log_none = logsigmoid(-logits).sum(dim=1)
     # Rows of one context add up in the gradient; index_select does that several times faster than indexing.
     return (logits.index_select(0, context) * y).sum(dim=1) + log_none.index_select(0, context)
+
+
+def log_probability_grouped(logits: Tensor, y: Tensor) -> Tensor:
+    """log h(y|x) of k actions (g, k, q) at each context, from logits (g, q): (g, k)."""
+    signs = 2.0 * y - 1.0
+    return logsigmoid(signs * logits.unsqueeze(1)).sum(dim=2)
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """-E log h(y|x) a label, y drawn with marginals `targets` (n, q), or actions themselves: a number."""
+    return binary_cross_entropy_with_logits(logits, targets)
 
 
 def sample(logits: Tensor, generator: torch.Generator) -> Tensor:
@@ -67,6 +83,17 @@ def expected_hamming(logits: Tensor, truth: Tensor) -> Tensor:
     _check_shape(logits, truth)
     p = marginals(logits)
     return torch.where(truth == 1, 1.0 - p, p).sum(dim=1)
+
+
+def expected_label_sum(logits: Tensor, level: Tensor, effects: Tensor) -> Tensor:
+    """E_{y ~ h(.|x)} sum_l [ level_l + y_l effect_l ] of each row: (n,)."""
+    return (level + marginals(logits) * effects).sum(dim=1)
+
+
+def expected_neighbours(logits: Tensor) -> Tensor:
+    """E_{y ~ h(.|x)} sum_l y_l y_{l+1}, l + 1 counted in a ring, of each row: (n,)."""
+    p = marginals(logits)
+    return (p * p.roll(-1, dims=1)).sum(dim=1)
 
 
 def log_d2(logits: Tensor, logger_logits: Tensor) -> Tensor:

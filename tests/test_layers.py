@@ -1,4 +1,4 @@
-"""Data flows one way: components know nothing of tasks, tasks nothing of flows."""
+"""Data flows one way: components know nothing of tasks, tasks nothing of flows. Policies have a door."""
 
 import ast
 from pathlib import Path
@@ -37,3 +37,32 @@ def test_no_pickle_anywhere() -> None:
     for folder in ("components", "tasks", "flows"):
         for path in (REPOSITORY / folder).rglob("*.py"):
             assert not imported_modules(path) & {"pickle", "joblib", "cloudpickle", "dill"}, path
+
+
+LABEL_FORMULAS = {
+    "sigmoid",
+    "logsigmoid",
+    "expit",
+    "log_expit",
+    "logit",
+    "softplus",
+    "binary_cross_entropy_with_logits",
+    "binary_cross_entropy",
+    "bernoulli",
+    "Bernoulli",
+}
+POLICIES = ("components/policies.py", "components/torch_policies.py")
+
+
+def names_used(path: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    imported = {a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names}
+    return imported | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def test_only_the_policies_know_how_labels_are_drawn() -> None:
+    for folder in ("components", "tasks", "flows"):
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            found = names_used(path) & LABEL_FORMULAS
+            door = path.relative_to(REPOSITORY).as_posix() in POLICIES
+            assert bool(found) == door, f"{path} uses {sorted(found)}"

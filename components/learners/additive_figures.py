@@ -16,7 +16,7 @@ from multilogger.components.learners.measure import Risk
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.streamed_sums import LoggerMoments, self_normalised_risk
 from multilogger.components.learners.training_log import LogPart
-from multilogger.components.policies import Matrix, marginals
+from multilogger.components.policies import Matrix
 
 
 class ModelFigures(NamedTuple):
@@ -90,7 +90,7 @@ class StreamedFigures:
 
     def model(self, p: Matrix, logits: Matrix, clip: float) -> ModelFigures:
         """All three in one pass."""
-        policy, expected = PolicyTable.of(logits), expected_additive_loss(p, marginals(logits))
+        policy, expected = PolicyTable.of(logits), expected_additive_loss(p, logits)
         squares, corrected = self._train_squares(p), 0.0
         for chunk in self.log.chunks(validation=True):
             residual = chunk.delta - additive_loss(p[chunk.context], chunk.action)
@@ -115,5 +115,5 @@ class StreamedFigures:
 
 def additive_predictions(part: LogPart, p: Matrix, logits: Matrix) -> ModelledLoss:
     """What the model p (m, q) says of rows, under the policy of given logits (m, q)."""
-    expected = expected_additive_loss(p, marginals(logits))
+    expected = expected_additive_loss(p, logits)
     return ModelledLoss(additive_loss(p[part.context], part.action), expected[part.context])

@@ -16,7 +16,8 @@ from multilogger.components.learners.additive_rows import AdditiveRows
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import Actions, Matrix, Vector
+from multilogger.components.policies import Actions, Matrix, Vector, expected_label_sum
+from multilogger.components.torch_policies import marginals
 
 BLOCK_CONTEXTS = 4096
 
@@ -26,9 +27,9 @@ def additive_loss(p: Matrix, y: Actions) -> Vector:
     return np.asarray(np.where(y == 1, 1.0 - p, p).sum(axis=1), dtype=np.float64)
 
 
-def expected_additive_loss(p: Matrix, h: Matrix) -> Vector:
-    """E_{y ~ h} q(x, y) in closed form, with h (n, q) the policy's marginals: (n,)."""
-    return np.asarray((p + h * (1.0 - 2.0 * p)).sum(axis=1), dtype=np.float64)
+def expected_additive_loss(p: Matrix, logits: Matrix) -> Vector:
+    """E_{y ~ h} q(x, y) in closed form, h given by its logits (n, q): (n,)."""
+    return expected_label_sum(logits, p, 1.0 - 2.0 * p)
 
 
 class AdditiveModel:
@@ -91,7 +92,7 @@ class AdditiveModel:
     def _descend(self, k: int, groups: Tensor) -> None:
         member, optimiser = self.members[k], self.optimisers[k]
         member.train()
-        p = torch.sigmoid(member(self._thinned(self.x[self.rows.context[groups]])))
+        p = marginals(member(self._thinned(self.x[self.rows.context[groups]])))
         loss = self.rows.loss(groups, p, self.noise_for(k))
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -154,7 +155,7 @@ def probabilities(member: nn.Module, x: Tensor) -> Tensor:
     """p(x) of contexts (n, d) by one network: (n, q)."""
     member.eval()
     with torch.no_grad():
-        return torch.cat([torch.sigmoid(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
+        return torch.cat([marginals(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
 
 
 def _decay(epoch: int, epochs: int) -> float:

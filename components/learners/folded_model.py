@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.learners.additive_model import additive_loss, expected_additive_loss
 from multilogger.components.learners.free_form_model import FreeFormModel
-from multilogger.components.policies import Actions, Matrix, Vector, marginals
+from multilogger.components.policies import Actions, Matrix, Vector
 
 DRAWS = 4  # actions a context, for the expectation of a free-form model on whole splits
 
@@ -29,10 +29,9 @@ class FoldedModel:
 
     def expected(self, logits: Matrix) -> Vector:
         """E_{y ~ h} q(x, y) of every context, under the policy of given logits (m, q): (m,)."""
-        h = marginals(logits)
-        expected = expected_additive_loss(self.p, h)
+        expected = expected_additive_loss(self.p, logits)
         if self.free is not None:
             # The same numbers each time, so that policies differ by more than their draws.
-            uniforms = np.random.default_rng([self.seed, 1]).random((DRAWS, *h.shape))
-            expected = expected + self.free.expected_corrections(h, uniforms)
+            uniforms = np.random.default_rng([self.seed, 1]).random((DRAWS, *logits.shape))
+            expected = expected + self.free.expected_corrections(logits, uniforms)
         return expected

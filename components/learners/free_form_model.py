@@ -14,7 +14,7 @@ from multilogger.components.learners.additive_model import AdditiveModel
 from multilogger.components.learners.free_form_rows import FreeFormBatch, FreeFormRows
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.policies import Actions, Matrix, Vector
+from multilogger.components.policies import Actions, Matrix, Vector, sample
 
 BLOCK_ROWS = 8192
 
@@ -110,10 +110,10 @@ class FreeFormModel:
                     values[rows] = member(self.x[torch.from_numpy(context[rows])], y).numpy()
         return values
 
-    def expected_corrections(self, marginals: Matrix, uniforms: Matrix) -> Vector:
+    def expected_corrections(self, logits: Matrix, uniforms: Matrix) -> Vector:
         """E_{y ~ h} T(x, y) of every context from draws with given uniform numbers (s, m, q): (m,)."""
         everyone = np.arange(len(self.x), dtype=np.int64)
-        draws = [self.corrections(everyone, (u < marginals).astype(np.uint8)) for u in uniforms]
+        draws = [self.corrections(everyone, sample(logits, u)) for u in uniforms]
         return np.asarray(np.mean(draws, axis=0), dtype=np.float64)
 
     def effects(self, context: Tensor, y: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from multilogger.components.importance import importance_weights
 from multilogger.components.lambda_star import LoggerStats, Stats, update_stats
@@ -19,20 +18,21 @@ from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.training_log import LogPart
 from multilogger.components.policies import Matrix
+from multilogger.components.torch_policies import expected_label_sum, log_probability_grouped
 
 
 @dataclass(frozen=True)
 class PolicyBatch:
     """Groups of up to k rows at one context each, for a step of the policy blind to fold `member`.
 
-    `context` (g,) and the model's `p` there (g, q); `signs` 2y - 1 (g, k, q); `log_denominator`, `logger` and
+    `context` (g,) and the model's `p` there (g, q); `action` (g, k, q); `log_denominator`, `logger` and
     `residual` delta - q(x, y) are (g, k); `weight` (g, k) is what a row counts for, 0 where there is none.
     """
 
     member: int
     context: Tensor
     p: Tensor
-    signs: Tensor
+    action: Tensor
     log_denominator: Tensor
     logger: Tensor
     residual: Tensor
@@ -40,10 +40,9 @@ class PolicyBatch:
 
     def risk(self, logits: Tensor, effects: Tensor | None, factors: Tensor, clip: float) -> Tensor:
         """R_dr; `factors` (J,): n lambda_j, `effects` (g, q): of a free-form correction."""
-        p, h = self.p, torch.sigmoid(logits)
-        slopes = 1.0 - 2.0 * p if effects is None else 1.0 - 2.0 * p + effects
-        modelled = (p + h * slopes).sum(dim=1)
-        log_target = logsigmoid(self.signs * logits.unsqueeze(1)).sum(dim=2)
+        slopes = 1.0 - 2.0 * self.p if effects is None else 1.0 - 2.0 * self.p + effects
+        modelled = expected_label_sum(logits, self.p, slopes)
+        log_target = log_probability_grouped(logits, self.action)
         weights = torch.exp((log_target - self.log_denominator).clamp_max(math.log(clip)))
         corrected = factors[self.logger] * weights * self.residual * self.weight
         total = (modelled * self.weight.sum(dim=1)).sum() + corrected.sum()
@@ -69,9 +68,8 @@ class MemoryPolicyRows:
     def __init__(self, part: LogPart, settings: LearnerSettings, generator: torch.Generator) -> None:
         self.part, self.settings, self.generator = part, settings, generator
         self.groups = PaddedGroups.of(part.context)
-        action = torch.from_numpy(part.action.astype(np.float32))
         denominator = part.log_propensity if settings.dr_weighted else part.log_average
-        self.signs = self.groups.gather(2.0 * action - 1.0)
+        self.action = self.groups.gather(torch.from_numpy(part.action.astype(np.float32)))
         self.log_denominator = self.groups.gather(torch.from_numpy(denominator.astype(np.float32)))
         self.logger = self.groups.gather(torch.from_numpy(part.logger))
         self.residual = torch.zeros(len(part.delta))
@@ -97,7 +95,7 @@ class MemoryPolicyRows:
             member=member,
             context=context,
             p=self.p[context],
-            signs=self.signs[groups],
+            action=self.action[groups],
             log_denominator=self.log_denominator[groups],
             logger=self.logger[groups],
             residual=self.grouped[groups],
@@ -135,7 +133,7 @@ class StreamedPolicyRows:
                     member=k,
                     context=batch.context[seen],
                     p=p[seen],
-                    signs=(2.0 * batch.action[seen] - 1.0).unsqueeze(1),
+                    action=batch.action[seen].unsqueeze(1),
                     log_denominator=batch.log_denominator.flatten()[seen].unsqueeze(1),
                     logger=logger[seen].unsqueeze(1),
                     residual=residual[seen].unsqueeze(1),

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from multilogger.components.learners.measure import Example, Measure
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.torch_policies import marginals
+from multilogger.components.torch_policies import cross_entropy, marginals
 
 BATCH_ROWS = 500
 
@@ -58,7 +57,7 @@ def clone(
         for contexts, targets in one_pass():
             if len(contexts) <= settings.batch_norm:  # no statistics of a single row
                 continue
-            loss = binary_cross_entropy_with_logits(network(x[contexts]), targets)
+            loss = cross_entropy(network(x[contexts]), targets)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

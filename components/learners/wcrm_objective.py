@@ -12,7 +12,7 @@ from multilogger.components.importance import importance_weights
 from multilogger.components.lambda_star import LoggerStats
 from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
 from multilogger.components.learners.training_log import LogPart
-from multilogger.components.policies import Matrix, Vector, marginals
+from multilogger.components.policies import Matrix, Vector, log_probability_slope, marginals
 from multilogger.components.torch_policies import log_probability
 
 
@@ -92,7 +92,8 @@ class StreamedObjective:
             cut = importance_weights(target, chunk.log_propensity, point.clip) * factors[chunk.logger]
             terms = terms.update(cut, losses)
             moving = cut * losses * (target - chunk.log_propensity <= math.log(point.clip))
-            slope = torch.from_numpy(moving[:, None] * (chunk.action - chances[chunk.context]))
+            score = log_probability_slope(chances[chunk.context], chunk.action)
+            slope = torch.from_numpy(moving[:, None] * score)
             context = torch.from_numpy(chunk.context)
             once.index_add_(0, context, slope)
             twice.index_add_(0, context, slope * torch.from_numpy(moving)[:, None])

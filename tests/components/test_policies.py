@@ -13,12 +13,16 @@ from multilogger.components.policies import (
     Matrix,
     all_actions,
     expected_hamming,
+    expected_label_sum,
+    expected_neighbours,
     greedy,
     hamming,
     log_d2,
     log_max_ratio,
     log_probability,
+    log_probability_slope,
     log_probability_table,
+    logits_of,
     marginals,
     sample,
 )
@@ -53,6 +57,32 @@ def test_closed_forms_equal_sums_over_all_actions(q: int) -> None:
     truth = actions[[0, -1, 1, 0]]
     losses = (actions[None] != truth[:, None]).sum(axis=2)
     assert expected_hamming(h, truth) == pytest.approx((p * losses).sum(axis=1), rel=1e-12)
+    level, effects = draw_logits(3, 4, q), draw_logits(4, 4, q)
+    sums = (level[:, None] + actions * effects[:, None]).sum(axis=2)
+    assert expected_label_sum(h, level, effects) == pytest.approx((p * sums).sum(axis=1), rel=1e-11)
+
+
+@pytest.mark.parametrize("q", [3, 5])
+def test_expected_neighbours_equal_the_sum_over_all_actions(q: int) -> None:
+    h, actions = draw_logits(1, 4, q), all_actions(q)
+    p = np.exp(log_probability_table(h, actions))
+    together = (actions * np.roll(actions, -1, axis=1)).sum(axis=1)
+    assert expected_neighbours(h) == pytest.approx(p @ together, rel=1e-12)
+
+
+def test_slope_of_log_probability_equals_differences() -> None:
+    h, y, step = draw_logits(1, 4, 3), all_actions(3)[[0, 3, 5, 7]], 1e-6
+    slope = log_probability_slope(marginals(h), y)
+    for label in range(3):
+        moved = step * np.eye(3)[label]
+        difference = (log_probability(h + moved, y) - log_probability(h - moved, y)) / (2 * step)
+        assert slope[:, label] == pytest.approx(difference, abs=1e-8)
+
+
+def test_logits_of_marginals_come_back_and_stay_finite() -> None:
+    h = draw_logits(1, 4, 3)
+    assert logits_of(marginals(h)) == pytest.approx(h, rel=1e-9)
+    assert logits_of(np.array([[0.0, 1.0]]), 1e-3) == pytest.approx(logit([[1e-3, 1 - 1e-3]]))
 
 
 def test_table_agrees_with_log_probability() -> None:

@@ -29,6 +29,23 @@ def test_numpy_and_torch_agree(scale: float) -> None:
         (torch_policies.log_probability(h, TRUTH), policies.log_probability(h.numpy(), y)),
         (torch_policies.expected_hamming(h, TRUTH), policies.expected_hamming(h.numpy(), y)),
         (torch_policies.log_d2(h, h_j), policies.log_d2(h.numpy(), h_j.numpy())),
+        (
+            torch_policies.log_probability_grouped(h, TRUTH.expand(6, 6, 4).to(h.dtype)),
+            policies.log_probability_table(h.numpy(), y),
+        ),
+        (
+            torch_policies.expected_label_sum(h, h_j, h),
+            policies.expected_label_sum(h.numpy(), h_j.numpy(), h.numpy()),
+        ),
+        (torch_policies.expected_neighbours(h), policies.expected_neighbours(h.numpy())),
+        (
+            torch_policies.logits_of(torch_policies.marginals(h), 1e-6),
+            policies.logits_of(policies.marginals(h.numpy()), 1e-6),
+        ),
+        (
+            torch_policies.cross_entropy(h, TRUTH.to(h.dtype)),
+            np.array(-policies.log_probability(h.numpy(), y).mean() / 4),
+        ),
     ]
     for ours, theirs in pairs:
         assert np.isfinite(theirs).all()

@@ -17,7 +17,7 @@ from multilogger.components.learners.learned_policy import Standardisation
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.policies import all_actions, hamming, log_probability_table, marginals
+from multilogger.components.policies import all_actions, hamming, log_probability_table
 
 SETTINGS = LearnerSettings(
     hidden=(8,), batch_norm=False, risk_rate=1e-2, context_batch=32, epochs=15, folds=2
@@ -48,7 +48,7 @@ def test_expected_loss_is_the_sum_over_all_actions() -> None:
     p, logits, actions = rng.random((4, 3)), rng.normal(size=(4, 3)), all_actions(3)
     table = np.stack([additive_loss(np.tile(row, (8, 1)), actions) for row in p])
     expected = (np.exp(log_probability_table(logits, actions)) * table).sum(axis=1)
-    np.testing.assert_allclose(expected_additive_loss(p, marginals(logits)), expected, rtol=1e-12)
+    np.testing.assert_allclose(expected_additive_loss(p, logits), expected, rtol=1e-12)
 
 
 def test_whitening_solves_with_the_covariance_of_a_context() -> None:

@@ -169,7 +169,7 @@ def test_gradient_of_the_objective(log: TrainingLog, weighted: bool) -> None:
     small = rows.batch(0, torch.arange(4))
     batch = replace(
         small,
-        **{n: getattr(small, n).double() for n in ("p", "signs", "log_denominator", "residual", "weight")},
+        **{n: getattr(small, n).double() for n in ("p", "action", "log_denominator", "residual", "weight")},
     )
     generator = torch.Generator().manual_seed(6)
     logits, effects = (torch.randn(4, 3, dtype=torch.float64, generator=generator) for _ in range(2))
