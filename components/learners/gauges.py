@@ -50,10 +50,10 @@ class Scene:
         """Contexts of B training rows of any logger: (B,)."""
         return self.draws.contexts(None, self.batch_size, self.generator)
 
-    def logits(self, contexts: Tensor) -> Tensor:
-        """The policy as it trains, with batch statistics: (B, q)."""
+    def logits(self, x: Tensor) -> Tensor:
+        """The policy as it trains, with batch statistics, on contexts (B, d): (B, q)."""
         self.network.train()
-        logits: Tensor = self.network(self.x[contexts])
+        logits: Tensor = self.network(x)
         return logits
 
     def real(self, j: int) -> tuple[Tensor, Tensor]:

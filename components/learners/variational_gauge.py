@@ -20,7 +20,7 @@ class VariationalGauge:
     """
 
     def __init__(self, scene: Scene, features: int, labels: int, settings: LearnerSettings) -> None:
-        self.scene, self.tau = scene, settings.tau
+        self.scene, self.tau, self.mixes = scene, settings.tau, settings.discriminator_batch_norm
         self.discriminators = [
             Discriminator(features, labels, settings.discriminator_size, scene.generator)
             for _ in range(scene.gauged)
@@ -51,16 +51,21 @@ class VariationalGauge:
         return torch.stack(values)
 
     def objective(self, coefficients: Tensor) -> Tensor:
-        """sum_j c_j F(theta, w^j) (Algorithm 2, step 4)."""
+        """sum_j c_j F(theta, w^j) (Algorithm 2, step 4), but for what the policy cannot move.
+
+        Logged actions do not move with the policy, so without BatchNorm, which mixes the halves, T is asked
+        for the policy's actions alone.
+        """
         pairs = zip(self.discriminators, self.halves, strict=True)
-        return coefficients @ torch.stack([variational_objective(t, *half) for t, half in pairs])
+        if self.mixes:
+            return coefficients @ torch.stack([variational_objective(t, *half) for t, half in pairs])
+        return coefficients @ torch.stack([t(x, y).mean() for t, (x, y, _, _) in pairs])
 
     def _draw(self, j: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Algorithm 2, steps 2 and 3: contexts and relaxed actions of the policy, then the logger's own."""
-        contexts = self.scene.contexts(j)
-        y = relaxed_sample(self.scene.logits(contexts), self.tau, self.scene.generator)
-        x_real, y_real = self.scene.real(j)
-        return self.scene.x[contexts], y, x_real, y_real
+        x = self.scene.x[self.scene.contexts(j)]
+        y = relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
+        return x, y, *self.scene.real(j)
 
     def state(self) -> State:
         state = State()
