@@ -10,6 +10,8 @@ import numpy as np
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import NEVER_BINDS, preset
+from multilogger.components.learners.readers import reads
+from multilogger.components.learners.settings import READERS
 from multilogger.flows.cells import Cell
 
 TABLE2_DATASETS = ("scene", "yeast", "tmc")
@@ -103,7 +105,8 @@ class Scope:
     def cells(
         self, dataset: str, method: str, settings: Mapping[str, Any] | None = None, **place: Any
     ) -> list[Cell]:
-        """One cell a seed; what the person set wins over the experiment's settings."""
+        """One cell a seed; what the person set wins over the experiment's, if the method reads it."""
+        typed = {name: value for name, value in self.settings.items() if _read(method, name)}
         return [
             Cell(
                 dataset=dataset,
@@ -111,11 +114,17 @@ class Scope:
                 seed=seed,
                 preset=self.preset,
                 mirror=self.mirror,
-                settings={**(settings or {}), **self.settings},
+                settings={**(settings or {}), **typed},
                 **place,
             )
             for seed in range(self.seeds)
         ]
+
+
+def _read(method: str, name: str) -> bool:
+    """Whether a method reads a setting, or another stage does."""
+    setting = name.removeprefix("learn.")
+    return setting not in READERS or reads(method, setting)
 
 
 def table2(scope: Scope) -> list[Cell]:
@@ -230,9 +239,12 @@ def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
     for target in targets:
         for name in _experiments(target):
             plan[name] = EXPERIMENTS[name](_narrowed(name, scope) if target == "all" else scope)
-    for cells in plan.values():
-        for cell in cells:
-            cell.steps()
+    cells = [cell for planned in plan.values() for cell in planned]
+    for cell in cells:
+        cell.steps()
+    for name in scope.settings:
+        if not any(name in cell.settings for cell in cells):
+            raise BadInput(f"none of these methods reads {name}; leave it out, or name other methods")
     return plan
 
 

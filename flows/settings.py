@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.settings import MEANINGS
 from multilogger.tasks.engine.stage import StageSettings
 from multilogger.tasks.learn import LearnSettings, check_loggers
 from multilogger.tasks.registry import STAGES
@@ -62,6 +63,19 @@ def pipeline_settings(
     built = {name: _build(name, chosen[name]) for name in stages}
     _check_together(built)
     return built
+
+
+def check_read(chosen: PipelineSettings, typed: Mapping[str, Any]) -> None:
+    """Refuse a setting of `learn` that was typed for a method which does not read it."""
+    from multilogger.components.learners.readers import unread
+
+    learn = chosen.get("learn")
+    if not isinstance(learn, LearnSettings):
+        return
+    owned = [name.partition(".") for name in typed]
+    numbers = [setting for owner, _, setting in owned if owner == "learn" and setting in MEANINGS]
+    if wrong := unread(learn.method, numbers):
+        raise BadInput(f"{'; '.join(wrong)}; leave it out, or name another --method")
 
 
 def _check_together(built: PipelineSettings) -> None:

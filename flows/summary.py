@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from multilogger.components.evaluation.support import FEW_EFFECTIVE_ROWS
 from multilogger.flows.tables import Rows
 from multilogger.tasks.engine.execution import Outcome, Status
 from multilogger.tasks.evaluate import load_evaluation
@@ -64,3 +65,15 @@ def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:
         }
         for name, parts in result.estimates.items()
     ]
+
+
+def weak_estimates(outcomes: Mapping[str, Outcome]) -> str | None:
+    """What to say of estimates that rest on few rows; None if there are none."""
+    result = load_evaluation(outcomes["evaluate"].artifact)
+    few = [name for name, parts in result.estimates.items() if parts["effective_rows"] < FEW_EFFECTIVE_ROWS]
+    if not few:
+        return None
+    return (
+        f"Fewer than {FEW_EFFECTIVE_ROWS:.0f} effective rows: {', '.join(few)}. "
+        "Their intervals may be too narrow; a policy closer to its loggers is easier to judge."
+    )

@@ -12,7 +12,7 @@ from mlflow.exceptions import MlflowException
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.pipeline import LEARN, PREPARE
-from multilogger.flows.settings import PipelineSettings, pipeline_settings
+from multilogger.flows.settings import PipelineSettings, check_read, pipeline_settings
 from multilogger.tasks.engine.artifact import MANIFEST
 from multilogger.tasks.engine.tracking import STORE_TAG, TEMPLATE_TAG, Tracker
 from multilogger.tasks.registry import STAGES
@@ -60,7 +60,9 @@ class Template:
                 "the numbers of a preset are in the run already, a preset's name would not change them; "
                 "set the numbers, or use 'multilogger learn --preset'"
             )
-        return pipeline_settings(self.stages, self.dataset, self.seed, None, {**self.settings, **changes})
+        chosen = pipeline_settings(self.stages, self.dataset, self.seed, None, {**self.settings, **changes})
+        check_read(chosen, changes)
+        return chosen
 
 
 def read_template(tracker: Tracker, run_id: str) -> Template:

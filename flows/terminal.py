@@ -45,7 +45,7 @@ class TerminalBar:
         if self._total is None:
             return f"{self._done:.0f} done"
         share = f"{self._done / self._total:.0%}"
-        return f"{self._done:.0f} done ({share})" if self._total > 1 else share
+        return f"{self._done:.0f} of {self._total:.0f} ({share})" if self._total > 1 else share
 
 
 class Terminal:

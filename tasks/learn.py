@@ -148,9 +148,15 @@ def _learned(
     training_log = _training_log(settings, data, loggers, log)
     numbers = replace(settings.learner, loss=load_facts(data).loss)
     with run.progress(settings.method, planned_epochs(settings.method, numbers)) as advance:
+        shown = 0
 
         def show(record: "EpochRecord") -> None:
-            advance(1, f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}")
+            nonlocal shown
+            if shown == 0 and record.epoch > 1:
+                say(f"{settings.method} goes on from its checkpoint of epoch {record.epoch - 1}")
+            note = f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}"
+            advance(record.epoch - shown, note)
+            shown = record.epoch
 
         learned = learn(settings.method, training_log, numbers, settings.seed, show, run.checkpoints)
     _log_curves(learned.records, run)

@@ -92,7 +92,7 @@ class AdditiveModel:
     def _descend(self, k: int, groups: Tensor) -> None:
         member, optimiser = self.members[k], self.optimisers[k]
         member.train()
-        p = marginals(member(self._thinned(self.x[self.rows.context[groups]])))
+        p = marginals(member(self._thinned(self.x.index_select(0, self.rows.context[groups]))))
         loss = self.rows.loss(groups, p, self.noise_for(k))
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -49,7 +49,7 @@ class DirectLearner(RiskLearner):
     def descend_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> None:
         """Algorithm 1, steps 3 and 4."""
         self.network.train()
-        log_target = log_probability(self.network(self.x[rows.context]), rows.action)
+        log_target = log_probability(self.network(self.x.index_select(0, rows.context)), rows.action)
         risk = minibatch_risk(
             log_target.view(rows.delta.shape),
             rows.log_denominator,

@@ -116,7 +116,7 @@ class DoublyRobustLearner:
 
     def _step(self, batch: PolicyBatch, factors: torch.Tensor) -> None:
         member = self.members[batch.member].train()
-        logits = self.settings.sharpness * member(self.x[batch.context])
+        logits = self.settings.sharpness * member(self.x.index_select(0, batch.context))
         logits = logits.clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
         effects = None
         if self.model.free is not None:

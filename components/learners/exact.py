@@ -91,7 +91,7 @@ class ExactLearner(RiskLearner):
         self, batch: ExactBatch, lambdas: Tensor, log_shares: Tensor, shift: float
     ) -> tuple[Tensor, Tensor]:
         """R and g on a mini-batch, from one pass."""
-        logits = self.network(self.x[batch.contexts])
+        logits = self.network(self.x.index_select(0, batch.contexts))
         risk = row_risk(
             log_probability_at(logits, batch.place, batch.action),
             batch.log_denominator,

@@ -27,7 +27,7 @@ class ExactGauge:
         """D_f = d_2 - 1 of each logger on fresh contexts: (J,)."""
         scene = self.scene
         contexts = scene.contexts_of_all()
-        logits = scene.logits(scene.x[contexts])
+        logits = scene.logits(scene.at(contexts))
         moments = torch.stack([log_d2(logits, table[contexts]) for table in scene.logger_logits])
         if scene.average:
             log_shares = torch.from_numpy(np.log(scene.counts / scene.counts.sum())).to(moments.dtype)

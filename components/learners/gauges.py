@@ -50,6 +50,10 @@ class Scene:
         """Contexts of B training rows of any logger: (B,)."""
         return self.draws.contexts(None, self.batch_size, self.generator)
 
+    def at(self, contexts: Tensor) -> Tensor:
+        """Features of contexts (B,): (B, d)."""
+        return self.x.index_select(0, contexts)  # several times faster than indexing
+
     def logits(self, x: Tensor) -> Tensor:
         """The policy as it trains, with batch statistics, on contexts (B, d): (B, q)."""
         self.network.train()
@@ -60,12 +64,12 @@ class Scene:
         """Contexts and actions of logger j as logged, or drawn from h_avg (appendix, step 2)."""
         if not self.average:
             logged = self.draws.logged(j, self.batch_size, self.generator)
-            return self.x[logged.contexts], logged.actions
+            return self.at(logged.contexts), logged.actions
         contexts = self.contexts_of_all()
         shares = torch.from_numpy(self.counts / self.counts.sum())
         chosen = torch.multinomial(shares, len(contexts), replacement=True, generator=self.generator)
         logits = torch.stack(self.logger_logits)[chosen, contexts]
-        return self.x[contexts], sample(logits, self.generator)
+        return self.at(contexts), sample(logits, self.generator)
 
 
 class Gauge(Protocol):

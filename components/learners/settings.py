@@ -51,7 +51,8 @@ class Regression(StrEnum):
 class LearnerSettings:
     """Settings of all methods; a method reads those that concern it.
 
-    Each is annotated with its meaning. Rates are Adam's (section 5.1.2).
+    Each is annotated with its meaning, and with the methods that read it, by a part of their names, if not
+    all do. Rates are Adam's (section 5.1.2).
     """
 
     hidden: Annotated[tuple[int, ...], "nodes of each hidden layer of the policy"] = (10,)
@@ -69,40 +70,40 @@ class LearnerSettings:
     patience: Annotated[int, "epochs without a better validation score that end the training"] = 50
     warm_start: Annotated[int, "passes before the first epoch in which the policy copies the best logger"] = 0
     warm_start_rate: Annotated[float, "their first rate"] = 3e-3
-    lambda_floor: Annotated[float, "weighted methods: least share n_j lambda_j of a logger"] = 0.0
-    freeze_lambda: Annotated[bool, "weighted methods: keep lambda_j at 1/n"] = False
-    divergence: Annotated[DivergenceKind, "-reg: variational or exact"] = DivergenceKind.VARIATIONAL
-    kappa: Annotated[float, "-reg and -exact: bound of the divergence"] = 10.0
-    tau: Annotated[float, "-reg: temperature of the relaxed samples"] = 1.0
-    regulariser_rate: Annotated[float, "-reg: rate of the policy (Algorithm 2, step 4)"] = 1e-4
-    discriminator_rate: Annotated[float, "-reg: rate of the discriminator (Algorithm 2, step 5)"] = 2.5e-4
-    discriminator_hidden: Annotated[tuple[int, ...], "-reg: hidden layers of the discriminator"] = (59,)
-    discriminator_batch_norm: Annotated[bool, "-reg: BatchNorm after each of these layers"] = True
-    inner_iterations: Annotated[int, "-reg: rounds of Algorithm 2 a step, at most"] = 5
-    warm_up_steps: Annotated[int, "-reg: steps of the discriminator before the first epoch"] = 200
-    minimum_steps: Annotated[int, "-reg: rounds even where the constraint holds"] = 1
-    moving_average: Annotated[float, "-reg: what the average of divergences keeps of its past"] = 0.9
-    warm_up_epochs: Annotated[int, "-exact: epochs that descend the risk alone"] = 10
-    multiplier_rate: Annotated[float, "-exact: rate of the multiplier after them"] = 1.0
-    constraint_tolerance: Annotated[float, "-exact: by how much of kappa the chosen epoch may exceed it"] = (
-        0.05
-    )
-    wcrm_clips: Annotated[tuple[float, ...], "wcrm: cuts of the weights to try"] = (10.0, 30.0, 100.0)
-    wcrm_variances: Annotated[tuple[float, ...], "wcrm: penalties of the variance to try"] = (0.1, 1.0)
-    wcrm_l2s: Annotated[tuple[float, ...], "wcrm: L2 penalties to try"] = (1e-3, 1e-2, 1e-1)
-    wcrm_rounds: Annotated[int, "wcrm: rounds of L-BFGS a choice, lambda* fixed in each"] = 5
-    wcrm_iterations: Annotated[int, "wcrm: iterations a round, at most"] = 20
-    folds: Annotated[int, "additive and dr: networks, each blind to one fold of the contexts"] = 5
-    context_batch: Annotated[int, "additive and dr: contexts a step"] = 128
-    input_dropout: Annotated[float, "additive and dr: share of inputs left out at random"] = 0.0
-    working_noise: Annotated[float, "additive and dr: least variance of a row's loss"] = 0.02
-    sharpness: Annotated[float, "dr: what the additive logits are multiplied by at its start"] = 3.0
-    regression: Annotated[Regression, "dr: loss model, additive or free"] = Regression.ADDITIVE
-    model_epochs: Annotated[int, "dr: epochs of the loss model"] = 50
-    correction_hidden: Annotated[int, "dr: nodes of the correction that makes the model free"] = 64
-    dr_weighted: Annotated[bool, "dr: weigh rows by h/h_j and lambda*, not balanced"] = False
-    policy_rate: Annotated[float, "dr: rate of the policy, which starts from the additive one"] = 3e-4
-    loss: Annotated[str, "of the dataset, for full-information"] = "hamming"
+    lambda_floor: Annotated[float, "least share n_j lambda_j of a logger", "weighted", "wcrm", "dr"] = 0.0
+    freeze_lambda: Annotated[bool, "keep lambda_j at 1/n", "weighted", "wcrm"] = False
+    divergence: Annotated[DivergenceKind, "variational or exact", "-reg"] = DivergenceKind.VARIATIONAL
+    kappa: Annotated[float, "bound of the divergence", "-reg", "-exact"] = 10.0
+    tau: Annotated[float, "temperature of the relaxed samples", "-reg"] = 1.0
+    regulariser_rate: Annotated[float, "rate of the policy (Algorithm 2, step 4)", "-reg"] = 1e-4
+    discriminator_rate: Annotated[float, "rate of the discriminator (Algorithm 2, step 5)", "-reg"] = 2.5e-4
+    discriminator_hidden: Annotated[tuple[int, ...], "hidden layers of the discriminator", "-reg"] = (59,)
+    discriminator_batch_norm: Annotated[bool, "BatchNorm after each of these layers", "-reg"] = True
+    inner_iterations: Annotated[int, "rounds of Algorithm 2 a step, at most", "-reg"] = 5
+    warm_up_steps: Annotated[int, "steps of the discriminator before the first epoch", "-reg"] = 200
+    minimum_steps: Annotated[int, "rounds even where the constraint holds", "-reg"] = 1
+    moving_average: Annotated[float, "what the average of divergences keeps of its past", "-reg"] = 0.9
+    warm_up_epochs: Annotated[int, "epochs that descend the risk alone", "-exact"] = 10
+    multiplier_rate: Annotated[float, "rate of the multiplier after them", "-exact"] = 1.0
+    constraint_tolerance: Annotated[
+        float, "by how much of kappa the chosen epoch may exceed it", "-exact"
+    ] = 0.05
+    wcrm_clips: Annotated[tuple[float, ...], "cuts of the weights to try", "wcrm"] = (10.0, 30.0, 100.0)
+    wcrm_variances: Annotated[tuple[float, ...], "penalties of the variance to try", "wcrm"] = (0.1, 1.0)
+    wcrm_l2s: Annotated[tuple[float, ...], "L2 penalties to try", "wcrm"] = (1e-3, 1e-2, 1e-1)
+    wcrm_rounds: Annotated[int, "rounds of L-BFGS a choice, lambda* fixed in each", "wcrm"] = 5
+    wcrm_iterations: Annotated[int, "iterations a round, at most", "wcrm"] = 20
+    folds: Annotated[int, "networks, each blind to one fold of the contexts", "additive", "dr"] = 5
+    context_batch: Annotated[int, "contexts a step", "additive", "dr"] = 128
+    input_dropout: Annotated[float, "share of inputs left out at random", "additive", "dr"] = 0.0
+    working_noise: Annotated[float, "least variance of a row's loss", "additive", "dr"] = 0.02
+    sharpness: Annotated[float, "what the additive logits are multiplied by at its start", "dr"] = 3.0
+    regression: Annotated[Regression, "loss model, additive or free", "dr"] = Regression.ADDITIVE
+    model_epochs: Annotated[int, "epochs of the loss model", "dr"] = 50
+    correction_hidden: Annotated[int, "nodes of the correction that makes the model free", "dr"] = 64
+    dr_weighted: Annotated[bool, "weigh rows by h/h_j and lambda*, not balanced", "dr"] = False
+    policy_rate: Annotated[float, "rate of the policy, which starts from the additive one", "dr"] = 3e-4
+    loss: Annotated[str, "what an action costs; the dataset says it", "full-information"] = "hamming"
     least_mean_weight: Annotated[
         float, "least mean weight of the better-supported logger in a chosen epoch"
     ] = 0.5
@@ -135,8 +136,15 @@ class LearnerSettings:
         return math.inf if self.weights is Weights.RAW else self.clip
 
 
+_NOTES: dict[str, tuple[str, ...]] = {
+    name: hint.__metadata__ for name, hint in get_type_hints(LearnerSettings, include_extras=True).items()
+}
+READERS: dict[str, tuple[str, ...]] = {name: notes[1:] for name, notes in _NOTES.items()}
+"""Parts of the names of the methods that read each setting; none: all that learn."""
+
 MEANINGS: dict[str, str] = {
-    name: hint.__metadata__[0] for name, hint in get_type_hints(LearnerSettings, include_extras=True).items()
+    name: f"{' and '.join(readers)}: {meaning}" if readers else meaning
+    for name, (meaning, *readers) in _NOTES.items()
 }
 """What each setting means, by name."""
 

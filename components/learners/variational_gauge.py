@@ -63,7 +63,7 @@ class VariationalGauge:
 
     def _draw(self, j: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Algorithm 2, steps 2 and 3: contexts and relaxed actions of the policy, then the logger's own."""
-        x = self.scene.x[self.scene.contexts(j)]
+        x = self.scene.at(self.scene.contexts(j))
         y = relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
         return x, y, *self.scene.real(j)
 

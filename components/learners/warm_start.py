@@ -57,7 +57,7 @@ def clone(
         for contexts, targets in one_pass():
             if len(contexts) <= settings.batch_norm:  # no statistics of a single row
                 continue
-            loss = cross_entropy(network(x[contexts]), targets)
+            loss = cross_entropy(network(x.index_select(0, contexts)), targets)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

@@ -77,20 +77,25 @@ def learn(
     with one_line_errors(context.obj):
         from multilogger.flows.pipeline import LEARN, PREPARE
         from multilogger.flows.session import flow_session
-        from multilogger.flows.settings import parse_assignments, pipeline_settings
+        from multilogger.flows.settings import check_read, parse_assignments, pipeline_settings
 
         settings = parse_assignments(assignments or [], "learn") | own_files(train, test, features, labels)
         choices = {"learn.method": method, "learn.preset": preset} | settings
-        check = partial(pipeline_settings, LEARN, dataset, seed, mirror, choices)
+
+        def check() -> None:
+            check_read(pipeline_settings(LEARN, dataset, seed, mirror, choices), settings)
+
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.learn import learn as flow
-            from multilogger.flows.summary import estimate_rows, loss_rows, stage_rows
+            from multilogger.flows.summary import estimate_rows, loss_rows, stage_rows, weak_estimates
 
             again = [name for name in LEARN if name not in PREPARE] if refresh else []
             done = flow(dataset, method, seed, preset, mirror, settings, again)
         terminal.table("Stages", stage_rows(done.outcomes))
         terminal.table("Test: expected and greedy loss", loss_rows(done.outcomes))
         terminal.table("Validation rows: estimated risk", estimate_rows(done.outcomes))
+        if weak := weak_estimates(done.outcomes):
+            terminal.say(weak)
         where_to_look(done.run_id)
 
 
@@ -117,7 +122,7 @@ def stage(
         from multilogger.components.errors import BadInput
         from multilogger.flows.pipeline import LEARN, PREPARE
         from multilogger.flows.session import flow_session
-        from multilogger.flows.settings import parse_assignments, pipeline_settings
+        from multilogger.flows.settings import check_read, parse_assignments, pipeline_settings
         from multilogger.tasks.registry import STAGES
 
         if name not in STAGES:
@@ -130,11 +135,15 @@ def stage(
             if name == "learn":
                 typer.echo(f"Evaluate it {as_typed()} stage evaluate --run {new_run}")
             return
-        settings = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
+        typed = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
+        settings = typed
         if name not in PREPARE:
             settings = {"learn.method": method, "learn.preset": preset} | settings
         stages = PREPARE if name in PREPARE else LEARN
-        check = partial(pipeline_settings, stages, dataset, seed, mirror, settings)
+
+        def check() -> None:
+            check_read(pipeline_settings(stages, dataset, seed, mirror, settings), typed)
+
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.rerun import rerun_stage
             from multilogger.flows.summary import stage_rows

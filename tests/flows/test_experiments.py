@@ -84,6 +84,12 @@ def test_own_settings_win_over_the_experiments() -> None:
     assert cell.chosen()["train-loggers"].params()["C"] == 1.0
 
 
+def test_own_settings_reach_the_methods_that_read_them() -> None:
+    methods = ("logger-1", "weighted", "weighted-reg")
+    scope = Scope(datasets=("scene",), methods=methods, seeds=1, settings={"learn.tau": 2.0})
+    assert [cell.settings for cell in plan_of(["table2"], scope)["table2"]] == [{}, {}, {"learn.tau": 2.0}]
+
+
 @pytest.mark.parametrize(
     ("target", "scope", "message"),
     [
@@ -92,6 +98,11 @@ def test_own_settings_win_over_the_experiments() -> None:
         ("table2", Scope(datasets=("mars",)), "unknown dataset 'mars'"),
         ("table2", Scope(preset="best"), "unknown preset 'best'"),
         ("table2", Scope(settings={"learn.tau": -1}), "tau must be above 0"),
+        (
+            "table2",
+            Scope(methods=("weighted",), settings={"learn.tau": 2}),
+            "none of these methods reads learn.tau",
+        ),
         ("figure2", Scope(methods=("naive",)), "a temperature sweep has methods of its own"),
         ("choices", Scope(methods=("naive",)), "choices has methods of its own"),
     ],

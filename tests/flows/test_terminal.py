@@ -14,7 +14,7 @@ def test_a_pipe_hears_now_and_then_how_far_long_work_is(
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(terminal, "PIPE_SECONDS", 0.0)
         advance(2, "a note")
-    assert capsys.readouterr().err == "cells: 3 done (75%)\n"
+    assert capsys.readouterr().err == "cells: 3 of 4 (75%)\n"
     monkeypatch.setattr(terminal, "PIPE_SECONDS", 0.0)
     with Terminal() as watcher, watcher.bar("fitting", 1.0) as advance:
         advance(0.25)
