@@ -40,11 +40,33 @@ class Discriminator(nn.Module):
         self.layers = _stack(features + 1 + labels, 1, size, generator)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        if len(x) != len(y):
-            raise BadInput(f"T needs one action a context, got {len(x)} contexts and {len(y)} actions")
+        _check_rows(x, y)
         ones = torch.ones(len(x), 1, dtype=x.dtype, device=x.device)
         values: Tensor = self.layers(torch.cat([x, ones, y.to(x.dtype)], dim=1))
         return values.squeeze(1)
+
+    def of_both(self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> Tensor:
+        """T of two lots of contexts and actions in one call, the first lot's values first.
+
+        As `forward` of them joined, but contexts, which are most of a row, are copied once and not twice.
+        """
+        features = first[0].shape[1]
+        rows = first[0].new_empty(len(first[0]) + len(second[0]), features + 1 + first[1].shape[1])
+        start = 0
+        for x, y in (first, second):
+            _check_rows(x, y)
+            here = rows[start : start + len(x)]
+            here[:, :features] = x
+            here[:, features] = 1.0
+            here[:, features + 1 :] = y
+            start += len(x)
+        values: Tensor = self.layers(rows)
+        return values.squeeze(1)
+
+
+def _check_rows(x: Tensor, y: Tensor) -> None:
+    if len(x) != len(y):
+        raise BadInput(f"T needs one action a context, got {len(x)} contexts and {len(y)} actions")
 
 
 def _stack(inputs: int, outputs: int, size: NetworkSize, generator: torch.Generator) -> nn.Sequential:

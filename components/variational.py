@@ -5,9 +5,10 @@ t^2/4 + t: the same divergence under T -> T + 2, but T = 0 then gives F = 0, so 
 smallest divergence there is and not below it.
 """
 
-from torch import Tensor, cat, nn
+from torch import Tensor
 
 from multilogger.components.errors import BadInput
+from multilogger.components.networks import Discriminator
 
 
 def f(t: Tensor) -> Tensor:
@@ -38,7 +39,7 @@ def variational_value(t_policy: Tensor, t_logger: Tensor) -> Tensor:
 
 
 def variational_objective(
-    discriminator: nn.Module, x_policy: Tensor, y_policy: Tensor, x_logger: Tensor, y_logger: Tensor
+    discriminator: Discriminator, x_policy: Tensor, y_policy: Tensor, x_logger: Tensor, y_logger: Tensor
 ) -> Tensor:
     """F(theta, w^j) on a mini-batch (Algorithm 2, steps 2 to 5): T ascends it, the policy descends it.
 
@@ -48,5 +49,5 @@ def variational_objective(
     Choice: both halves pass through T in one call. With BatchNorm two calls would normalise each half by its
     own statistics, T would be two different functions, and F no lower bound.
     """
-    values: Tensor = discriminator(cat([x_policy, x_logger]), cat([y_policy, y_logger.to(y_policy.dtype)]))
+    values = discriminator.of_both((x_policy, y_policy), (x_logger, y_logger))
     return variational_value(values[: len(x_policy)], values[len(x_policy) :])

@@ -76,3 +76,16 @@ def test_running_statistics_make_a_row_independent_of_its_batch() -> None:
 def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         call()
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_both_lots_of_actions_pass_through_as_one(batch_norm: bool) -> None:
+    network = Discriminator(4, 3, NetworkSize(hidden=(5,), batch_norm=batch_norm), seeded())
+    x, y = torch.randn(7, 4, generator=seeded()), torch.rand(7, 3, generator=seeded())
+    gradients = []
+    for ask in (lambda y: network(x, y), lambda y: network.of_both((x[:4], y[:4]), (x[4:], y[4:]))):
+        actions = y.clone().requires_grad_()
+        gradients.append(torch.autograd.grad(ask(actions)[:4].sum(), actions)[0])
+        network.zero_grad()
+    torch.testing.assert_close(*gradients, rtol=0, atol=0)
+    torch.testing.assert_close(network.of_both((x[:4], y[:4]), (x[4:], y[4:])), network(x, y), rtol=0, atol=0)

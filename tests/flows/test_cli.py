@@ -69,6 +69,11 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
         (["prepare", "--dataset", "mine", "--features", "3"], "your own files need all of --train"),
         (["stage", "polish"], "unknown stage 'polish'; choose one of download"),
         (["stage", "replay", "--set", "passes=0"], "bad setting replay.passes"),
+        (
+            ["learn", "--method", "naive", "--set", "tau=2"],
+            "tau: naive does not read it; -reg do; leave it out",
+        ),
+        (["stage", "learn", "--method", "crf", "--set", "epochs=2"], "epochs: crf is no learner"),
     ],
 )
 def test_typing_errors_are_one_line(cli: Cli, store_root: Path, arguments: list[str], message: str) -> None:

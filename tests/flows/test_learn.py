@@ -15,6 +15,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.policies import expected_hamming, greedy, hamming, marginals
 from multilogger.flows.flow_run import Finished
 from multilogger.flows.learn import learn
+from multilogger.flows.summary import weak_estimates
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.evaluate import load_evaluation
@@ -45,6 +46,10 @@ def test_policy_is_learned_weighed_and_scored_on_test() -> None:
         assert parts["low"] < parts["value"] < parts["high"]
     for name, terms in result.certificates.items():
         assert terms["bound"] > result.estimates[name]["value"]
+    rows = {name: parts["effective_rows"] for name, parts in result.estimates.items()}
+    few = [name for name, count in rows.items() if count < 100]
+    said = weak_estimates(done.outcomes) or "effective rows: . "
+    assert [name for name in said.partition(": ")[2].partition(". ")[0].split(", ") if name] == few
 
 
 @pytest.mark.usefixtures("store_root")
@@ -107,7 +112,9 @@ def test_curves_are_in_mlflow() -> None:
     assert (params["method"], params["epochs"], params["hidden"]) == ("weighted-reg", "3", "[8]")
 
 
-def test_killed_learning_goes_on_from_its_checkpoint(store_root: Path, command: str) -> None:
+def test_killed_learning_goes_on_from_its_checkpoint(
+    store_root: Path, command: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """kill -9 after a checkpoint; the rerun starts there and ends with the same bytes as an unbroken run."""
     settings = {"learn.epochs": 80, "learn.patience": 80, "learn.checkpoint_every": 2, "learn.hidden": [8]}
     options = [f"--set={name}={str(value).strip('[]')}" for name, value in settings.items()]
@@ -121,6 +128,9 @@ def test_killed_learning_goes_on_from_its_checkpoint(store_root: Path, command: 
     process.wait()
     resumed = learn(method="naive", settings=settings)
     assert resumed.outcomes["learn"].status.value == "computed"
+    assert [
+        line for line in caplog.messages if line.startswith("naive goes on from its checkpoint of epoch ")
+    ]
     assert not list((store_root / "checkpoints").iterdir())
     unbroken = learn(method="naive", settings=settings, refresh=["learn"])
     assert unbroken.outcomes["learn"].artifact.digest == resumed.outcomes["learn"].artifact.digest

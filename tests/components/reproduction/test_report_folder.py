@@ -166,6 +166,13 @@ def test_the_loss_that_does_not_add_up_has_a_section_of_its_own(files: dict[str,
     assert b"pairwise" not in files["table2.csv"]
 
 
+def test_a_report_without_such_a_loss_does_not_speak_of_it(tmp_path: Path) -> None:
+    tested = tuple(cells("additive", 2.8, additivity_p=0.4))
+    page = written(Reproduction(table2=tested), tmp_path)["report.html"].decode()
+    assert "<h2>Does the loss add up?</h2>" in page
+    assert "pairwise" not in page
+
+
 def test_an_interval_that_is_cut_is_marked(tmp_path: Path) -> None:
     narrow = cells("naive-reg", 3.0, replay_count=1) + cells("naive-reg", 3.2, replay_count=2)
     wide = [replace(c, exp=(c.exp or 0) * (0.5 + 0.25 * c.seed)) for c in narrow[:5]]
