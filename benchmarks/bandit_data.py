@@ -7,9 +7,10 @@ import numpy as np
 
 from multilogger.components.datasets import find_dataset
 from multilogger.components.digits import load_digits_split
+from multilogger.components.fit_crf import fit_crf
 from multilogger.components.labelled_data import LabelledData
 from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.loggers import LinearPolicy, fit_crf, sample_rows
+from multilogger.components.loggers import LinearPolicy, sample_rows
 from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
 from multilogger.components.svmlight import read_svmlight
 

@@ -10,8 +10,9 @@ import numpy as np
 from scipy import stats
 
 from multilogger.components.datasets import find_dataset
+from multilogger.components.fit_crf import fit_crf
 from multilogger.components.labelled_data import LabelledData
-from multilogger.components.loggers import LinearPolicy, fit_crf, sample_rows
+from multilogger.components.loggers import LinearPolicy, sample_rows
 from multilogger.components.policies import expected_hamming
 from multilogger.components.svmlight import read_svmlight
 

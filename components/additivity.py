@@ -1,9 +1,9 @@
 """A test of the additive loss model: do pairs of labels explain what it leaves unexplained?
 
 If delta(x, y) = a(x) + sum_l b_l(x) y_l + noise, then whatever a, b and the fitted p are, the residual
-r = delta - q(x, y) is a sum over labels too, plus noise. Loggers draw labels independently given x, with
-probabilities pi_l(x), so (y_l - pi_l)(y_m - pi_m) is uncorrelated with any such sum: its correlation with r
-is zero under additivity, even where p is wrong or the true labels are no function of x.
+r = delta - q(x, y) is a sum over labels too, plus noise. Pair scores of the loggers' draws
+(`policies.pair_scores`) are uncorrelated with any such sum: their correlation with r is zero under
+additivity, even where p is wrong or the true labels are no function of x.
 """
 
 import math
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from multilogger.components.fit_crf import fit_crf
 from multilogger.components.labelled_data import Features, LabelledData
 from multilogger.components.learners.additive_model import additive_loss
 from multilogger.components.learners.training_log import LogPart, TrainingLog
-from multilogger.components.loggers import LinearPolicy, fit_crf
-from multilogger.components.policies import Matrix, Vector, marginals
+from multilogger.components.loggers import LinearPolicy
+from multilogger.components.policies import Matrix, Vector, marginals, pair_scores
 
 BLOCK_ROWS = 4096
 MOST_PAIRS = 300  # of labels; with more than 25 labels a random choice of them
@@ -110,9 +111,8 @@ def _blocks(
     for start in range(0, len(rows), BLOCK_ROWS):
         here = rows[start : start + BLOCK_ROWS]
         context, logger, y = part.context[here], part.logger[here], part.action[here]
-        centred = y - table[logger, context]
         side = 1.0 - 2.0 * p[context]
-        plain = centred[:, pairs[:, 0]] * centred[:, pairs[:, 1]]
+        plain = pair_scores(table[logger, context], y, pairs)
         sided = plain * side[:, pairs[:, 0]] * side[:, pairs[:, 1]]
         residual = part.delta[here] - additive_loss(p[context], y)
         yield _Block(np.concatenate([plain, sided], axis=1), residual, logger)

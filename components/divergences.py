@@ -15,15 +15,14 @@ from scipy.special import logsumexp
 from multilogger.components.errors import BadInput
 from multilogger.components.importance import log_mixture
 from multilogger.components.policies import (
-    MAX_ENUMERATED_LABELS,
     Matrix,
     Vector,
-    all_actions,
+    can_list_actions,
+    draw,
     log_d2,
     log_max_ratio,
     log_probability,
-    log_probability_table,
-    sample,
+    log_probability_of_all,
 )
 
 BLOCK_ROWS = 256  # contexts enumerated at a time: 256 x 4096 actions are 8 MB a policy
@@ -79,12 +78,11 @@ def enumerated_average_divergence(
 
     (1/n) sum_x sum_y h(y|x)^2 / h_avg(y|x),  h_avg = sum_j (n_j/n) h_j
     """
-    actions = all_actions(logits.shape[1])
     log_moments, log_ratios = [], []
     for start in range(0, len(logits), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
-        log_h = log_probability_table(logits[block], actions)
-        tables = [log_probability_table(table[block], actions) for table in logger_logits]
+        log_h = log_probability_of_all(logits[block])
+        tables = [log_probability_of_all(table[block]) for table in logger_logits]
         log_ratio = log_h - log_mixture(np.stack(tables, axis=-1), counts)
         log_moments.append(logsumexp(log_h + log_ratio, axis=1))
         log_ratios.append(log_ratio.max(axis=1))
@@ -104,10 +102,10 @@ def sampled_average_divergence(
     if draws < 2:
         raise BadInput(f"sampling needs at least 2 draws a context, got {draws}; 100 are a good start")
     ratios = np.empty((draws, len(logits)))
-    for draw in range(draws):
-        y = sample(logits, rng.random(logits.shape))
+    for i in range(draws):
+        y = draw(logits, rng)
         columns = [log_probability(table, y) for table in logger_logits]
-        ratios[draw] = np.exp(log_probability(logits, y) - log_mixture(np.stack(columns, axis=-1), counts))
+        ratios[i] = np.exp(log_probability(logits, y) - log_mixture(np.stack(columns, axis=-1), counts))
     # Contexts are given, not drawn: the error is that of the actions within each context.
     variance = ratios.var(axis=0, ddof=1).mean() / (draws * len(logits))
     return SampledDivergence(d2=float(ratios.mean()), standard_error=math.sqrt(float(variance)))
@@ -146,7 +144,7 @@ def harmonic_divergence_bound(
 
 def average_divergence(logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector) -> PolicyDivergence:
     """d_2(h||h_avg; P(x)) and M_avg as well as they can be had: exact where all actions can be listed."""
-    few = logits.shape[1] <= MAX_ENUMERATED_LABELS
+    few = can_list_actions(logits)
     return (enumerated_average_divergence if few else harmonic_divergence_bound)(
         logits, logger_logits, counts
     )

@@ -40,7 +40,7 @@ class Discriminator(nn.Module):
         self.layers = _stack(features + 1 + labels, 1, size, generator)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        _check_rows(x, y)
+        _check_lots((x, y))
         ones = torch.ones(len(x), 1, dtype=x.dtype, device=x.device)
         values: Tensor = self.layers(torch.cat([x, ones, y.to(x.dtype)], dim=1))
         return values.squeeze(1)
@@ -50,11 +50,11 @@ class Discriminator(nn.Module):
 
         As `forward` of them joined, but contexts, which are most of a row, are copied once and not twice.
         """
+        _check_lots(first, second)
         features = first[0].shape[1]
         rows = first[0].new_empty(len(first[0]) + len(second[0]), features + 1 + first[1].shape[1])
         start = 0
         for x, y in (first, second):
-            _check_rows(x, y)
             here = rows[start : start + len(x)]
             here[:, :features] = x
             here[:, features] = 1.0
@@ -64,9 +64,12 @@ class Discriminator(nn.Module):
         return values.squeeze(1)
 
 
-def _check_rows(x: Tensor, y: Tensor) -> None:
-    if len(x) != len(y):
-        raise BadInput(f"T needs one action a context, got {len(x)} contexts and {len(y)} actions")
+def _check_lots(*lots: tuple[Tensor, Tensor]) -> None:
+    for x, y in lots:
+        if len(x) != len(y):
+            raise BadInput(f"T needs one action a context, got {len(x)} contexts and {len(y)} actions")
+        if (x.shape[1], y.shape[1]) != (lots[0][0].shape[1], lots[0][1].shape[1]):
+            raise BadInput("T needs contexts of one width and actions of one width, got several")
 
 
 def _stack(inputs: int, outputs: int, size: NetworkSize, generator: torch.Generator) -> nn.Sequential:

@@ -1,9 +1,10 @@
 """Stochastic policies that decide each label on its own.
 
 h(y|x) = prod_l p_l(x)^y_l (1 - p_l(x))^(1 - y_l), with p_l the sigmoid of logit l.
-That a policy is a product of Bernoulli labels is known here and, in torch, in `torch_policies.py`, and
-nowhere else: another action space has its own pair of files. What an action costs is another matter, and
-stands with the losses (`losses.py`) and with the models of them.
+That a policy is a product of Bernoulli labels is known here, in torch in `torch_policies.py`, and in
+`fit_crf.py`, which fits one; another action space has its own three files. Losses of label vectors and the
+models of them (`losses.py`, `additive` and `dr` with what they are made of) are another matter: they say what
+an action costs, not how it is drawn.
 Logits are (n, q), in float64; probabilities of whole actions stay in the log domain, because at
 22 labels a propensity is about 1e-7 and ratios of two of them span 1e7.
 """
@@ -20,6 +21,12 @@ Actions = NDArray[np.uint8]
 
 MAX_ENUMERATED_LABELS = 12  # 4096 actions a context; beyond it a sum over all actions is too dear
 
+# Choice: no label of a policy that was sharpened is ever surer than 1 - 1e-6, so that even a greedy one has
+# finite weights, divergences and certificates; it costs a millionth of a label.
+LARGEST_LOGIT = 14.0
+GREEDY = 1e4  # a sharpness that leaves to chance only labels whose logit is within 1e-3 of 0
+LEAST_CHANCE = 1e-7
+
 
 def marginals(logits: Matrix) -> Matrix:
     """p_l(x), the probability of each label: (n, q)."""
@@ -29,6 +36,12 @@ def marginals(logits: Matrix) -> Matrix:
 def logits_of(p: Matrix, least: float = 0.0) -> Matrix:
     """The logits of given marginals (n, q), none taken to be nearer to 0 or 1 than `least`: (n, q)."""
     return np.asarray(logit(np.clip(p, least, 1.0 - least)), dtype=np.float64)
+
+
+def sharpened(p: Matrix, sharpness: float) -> Matrix:
+    """The logits of marginals p (n, q), times a sharpness, within +-14: (n, q)."""
+    logits = sharpness * logits_of(p, LEAST_CHANCE)
+    return np.asarray(np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT), dtype=np.float64)
 
 
 def log_probability(logits: Matrix, y: Actions) -> Vector:
@@ -64,12 +77,31 @@ def log_probability_slope(p: Matrix, y: Actions) -> Matrix:
     return np.asarray(y - p, dtype=np.float64)
 
 
+def pair_scores(p: Matrix, y: Actions, pairs: NDArray[np.intp]) -> Matrix:
+    """(y_l - p_l)(y_m - p_m) of given pairs of labels (P, 2), from the marginals p of who drew y: (n, P).
+
+    Labels are drawn independently, so under h these are uncorrelated with any sum over labels.
+    """
+    centred = log_probability_slope(p, y)
+    return np.asarray(centred[:, pairs[:, 0]] * centred[:, pairs[:, 1]])
+
+
 def log_probability_table(logits: Matrix, actions: Actions) -> Matrix:
     """log h(y|x) of every row of logits (n, q) at every action of a list (m, q): (n, m)."""
     _check_labels(logits, actions)
     return np.asarray(
         log_expit(logits) @ actions.T + log_expit(-logits) @ (1.0 - actions.T), dtype=np.float64
     )
+
+
+def can_list_actions(logits: Matrix) -> bool:
+    """Whether `log_probability_of_all` can be had."""
+    return logits.shape[1] <= MAX_ENUMERATED_LABELS
+
+
+def log_probability_of_all(logits: Matrix) -> Matrix:
+    """log h(y|x) of every row of logits (n, q) at every action there is: (n, 2^q)."""
+    return log_probability_table(logits, all_actions(logits.shape[1]))
 
 
 def all_actions(q: int) -> Actions:
@@ -85,6 +117,16 @@ def all_actions(q: int) -> Actions:
 def sample(logits: Matrix, uniforms: Matrix) -> Actions:
     """y ~ h(.|x) from one uniform number in [0, 1) a label; the caller owns the generator."""
     return (uniforms < marginals(logits)).astype(np.uint8)
+
+
+def draw(logits: Matrix, rng: np.random.Generator) -> Actions:
+    """y ~ h(.|x) of each row: (n, q)."""
+    return sample(logits, rng.random(logits.shape))
+
+
+def is_action(values: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which rows (n, q) are label vectors, of 0 and 1 only: (n,)."""
+    return np.asarray(((values == 0) | (values == 1)).all(axis=1))
 
 
 def greedy(logits: Matrix) -> Actions:

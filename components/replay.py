@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multilogger.components.bandit_log import LogRows
 from multilogger.components.labelled_data import Labels
 from multilogger.components.losses import HAMMING, Loss
-from multilogger.components.policies import Matrix, log_probability, sample
+from multilogger.components.policies import Matrix, draw, log_probability
 
 
 class SplitBy(StrEnum):
@@ -68,12 +68,11 @@ def replay_pass(
     `logger_logits` holds the (n, q) logits of every logger, `truth` the (n, q) true labels.
     """
     rng = generator(plan.seed, Stream.ACTIONS, logger, pass_)
-    rows, labels = truth.shape
+    rows = len(truth)
     kept_aside = validation_rows(plan, rows, logger, pass_)
     for start in range(0, rows, plan.batch_rows):
         here = slice(start, min(start + plan.batch_rows, rows))
-        uniforms = rng.random((here.stop - here.start, labels))
-        action = sample(logger_logits[logger][here], uniforms)
+        action = draw(logger_logits[logger][here], rng)
         every = np.stack([log_probability(logits[here], action) for logits in logger_logits], axis=1)
         yield LogRows(
             context=np.arange(here.start, here.stop, dtype=np.int32),

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from multilogger.components.errors import BadInput
+from multilogger.components.policies import LARGEST_LOGIT, LEAST_CHANCE
 
 
 def marginals(logits: Tensor) -> Tensor:
@@ -24,6 +25,22 @@ def marginals(logits: Tensor) -> Tensor:
 def logits_of(p: Tensor, least: float) -> Tensor:
     """The logits of given marginals (n, q), none taken to be nearer to 0 or 1 than `least`: (n, q)."""
     return torch.logit(p, eps=least)
+
+
+def sharpened(p: Tensor, sharpness: Tensor) -> Tensor:
+    """The logits of marginals p (n, q), times a sharpness, within +-14: (n, q)."""
+    # A float32 probability may round to exactly 0 or 1.
+    return bounded(sharpness * logits_of(p, LEAST_CHANCE))
+
+
+def bounded(logits: Tensor) -> Tensor:
+    """Logits of a policy no label of which is surer than 1 - 1e-6."""
+    return logits.clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
+
+
+def mean_marginals(policies: Sequence[Tensor]) -> Tensor:
+    """mean_k p_k(x) of policies given by their logits, (n, q) each: (n, q)."""
+    return torch.stack([marginals(logits) for logits in policies]).mean(dim=0)
 
 
 def log_probability(logits: Tensor, y: Tensor) -> Tensor:
@@ -45,7 +62,7 @@ def log_probability_at(logits: Tensor, context: Tensor, y: Tensor) -> Tensor:
 
 def log_probability_grouped(logits: Tensor, y: Tensor) -> Tensor:
     """log h(y|x) of k actions (g, k, q) at each context, from logits (g, q): (g, k)."""
-    signs = 2.0 * y - 1.0
+    signs = 2.0 * y.to(logits.dtype) - 1.0
     return logsigmoid(signs * logits.unsqueeze(1)).sum(dim=2)
 
 
@@ -73,6 +90,11 @@ def relaxed_sample(logits: Tensor, tau: float, generator: torch.Generator) -> Te
     # Uniform numbers may be exactly 0, whose logit is not finite.
     u = _uniforms(logits, generator).clamp_min(torch.finfo(logits.dtype).tiny)
     return torch.sigmoid((logits + torch.log(u) - torch.log1p(-u)) / tau)
+
+
+def whole(relaxed: Tensor) -> Tensor:
+    """The actions that relaxed ones stand for, whatever their temperature, with no gradient: (n, q)."""
+    return (relaxed.detach() > 0.5).to(relaxed.dtype)
 
 
 def expected_hamming(logits: Tensor, truth: Tensor) -> Tensor:

@@ -123,8 +123,34 @@ class Scope:
 
 def _read(method: str, name: str) -> bool:
     """Whether a method reads a setting, or another stage does."""
-    setting = name.removeprefix("learn.")
-    return setting not in READERS or reads(method, setting)
+    owner, _, setting = name.partition(".")
+    return owner != "learn" or setting not in READERS or reads(method, setting)
+
+
+IDENTITY = {"learn.method": "--method", "learn.preset": "--preset"}
+SEEDS = ("train-loggers.seed", "replay.seed", "learn.seed")
+VARIED: dict[str, tuple[str, ...]] = {
+    "figure1": ("replay.passes",),
+    "figure2": ("learn.tau",),
+    "figure3": ("learn.tau",),
+    "choices": tuple(
+        {name for changes in CHOICES.values() for change in changes.values() for name in change}
+    ),
+    "loggers": ("train-loggers.alphas", "replay.passes"),
+}
+"""Settings that an experiment itself changes from cell to cell."""
+
+
+def _check_settings(experiments: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Refuse what would make a cell something else than the tables call it."""
+    for name in settings:
+        if name in IDENTITY:
+            raise BadInput(f"{name} is named by {IDENTITY[name]}, not by --set")
+        if name in SEEDS:
+            raise BadInput(f"{name} is the seed of the cell, from 0 to --seeds less one; leave it out")
+        for experiment in experiments:
+            if name in VARIED.get(experiment, ()):
+                raise BadInput(f"{experiment} varies {name} itself; leave it out")
 
 
 def table2(scope: Scope) -> list[Cell]:
@@ -236,6 +262,7 @@ TARGETS = (*EXPERIMENTS, "all")
 def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
     """The cells of every experiment of the targets; a typing error is said here, before anything runs."""
     plan: dict[str, list[Cell]] = {}
+    _check_settings([name for target in targets for name in _experiments(target)], scope.settings)
     for target in targets:
         for name in _experiments(target):
             plan[name] = EXPERIMENTS[name](_narrowed(name, scope) if target == "all" else scope)

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.settings import MEANINGS
+from multilogger.components.learners.settings import READERS
 from multilogger.tasks.engine.stage import StageSettings
 from multilogger.tasks.learn import LearnSettings, check_loggers
 from multilogger.tasks.registry import STAGES
@@ -72,10 +72,12 @@ def check_read(chosen: PipelineSettings, typed: Mapping[str, Any]) -> None:
     learn = chosen.get("learn")
     if not isinstance(learn, LearnSettings):
         return
+    if "learn.loss" in typed:
+        raise BadInput("the loss is that of the dataset; leave learn.loss out")
     owned = [name.partition(".") for name in typed]
-    numbers = [setting for owner, _, setting in owned if owner == "learn" and setting in MEANINGS]
+    numbers = [setting for owner, _, setting in owned if owner == "learn" and setting in READERS]
     if wrong := unread(learn.method, numbers):
-        raise BadInput(f"{'; '.join(wrong)}; leave it out, or name another --method")
+        raise BadInput(f"{'; '.join(wrong)}; leave it out, or take another method")
 
 
 def _check_together(built: PipelineSettings) -> None:

@@ -148,15 +148,15 @@ def _learned(
     training_log = _training_log(settings, data, loggers, log)
     numbers = replace(settings.learner, loss=load_facts(data).loss)
     with run.progress(settings.method, planned_epochs(settings.method, numbers)) as advance:
-        shown = 0
+        done = 0
 
         def show(record: "EpochRecord") -> None:
-            nonlocal shown
-            if shown == 0 and record.epoch > 1:
-                say(f"{settings.method} goes on from its checkpoint of epoch {record.epoch - 1}")
+            nonlocal done
+            if record.epoch > done + 1:  # a killed run reports the epochs of its checkpoint at once
+                say(f"{settings.method} goes on from its checkpoint of epoch {record.epoch}")
             note = f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}"
-            advance(record.epoch - shown, note)
-            shown = record.epoch
+            advance(record.epoch - done, note)
+            done = record.epoch
 
         learned = learn(settings.method, training_log, numbers, settings.seed, show, run.checkpoints)
     _log_curves(learned.records, run)

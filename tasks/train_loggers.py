@@ -3,8 +3,9 @@
 import numpy as np
 from pydantic import Field
 
+from multilogger.components.fit_crf import fit_crf
 from multilogger.components.labelled_data import LabelledData
-from multilogger.components.loggers import LinearPolicy, fit_crf, load_policies, sample_rows, save_policies
+from multilogger.components.loggers import LinearPolicy, load_policies, sample_rows, save_policies
 from multilogger.components.losses import Loss
 from multilogger.components.policies import greedy
 from multilogger.tasks.dataset_files import load_loss, load_test, load_train

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.errors import BadInput
 from multilogger.components.logged_batch import PROPENSITY_TOLERANCE
-from multilogger.components.policies import Matrix, Vector
+from multilogger.components.policies import Matrix, Vector, is_action
 
 
 def checked_log_propensity(values: Vector, is_log: bool, where: str, rows: NDArray[np.int64]) -> Vector:
@@ -60,7 +60,7 @@ def checked_actions(values: Matrix, labels: int, where: str, rows: NDArray[np.in
             f"{where}: actions have {values.shape[1]} labels, the policy decides {labels}; "
             "was the policy learned on this problem?"
         )
-    if (row := _first(((values != 0) & (values != 1)).any(axis=1))) is not None:
+    if (row := _first(~is_action(values))) is not None:
         raise BadInput(f"{where}, row {rows[row]}: a label vector holds 0 and 1 only, got {values[row]}")
     return values.astype(np.uint8)
 

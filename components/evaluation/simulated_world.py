@@ -23,10 +23,10 @@ from multilogger.components.policies import (
     Matrix,
     Vector,
     all_actions,
+    draw,
     greedy,
     log_probability,
-    log_probability_table,
-    sample,
+    log_probability_of_all,
 )
 
 Kinds = NDArray[np.int64]
@@ -59,7 +59,7 @@ class Met:
         logger = np.repeat(np.arange(len(passes)), np.multiply(passes, contexts))
         context = np.concatenate([np.tile(np.arange(contexts), r) for r in passes])
         logits = np.stack(self.loggers)[logger, context]
-        action = sample(logits, rng.random(logits.shape))
+        action = draw(logits, rng)
         delta = losses(context, action)
         table = np.stack([log_probability(each[context], action) for each in self.loggers], axis=1)
         target = self.target[context]
@@ -111,7 +111,7 @@ class World:
     def risk(self) -> float:
         """R(h) by a sum over all kinds and actions."""
         actions = all_actions(LABELS)
-        chance = np.exp(log_probability_table(self.target, actions))
+        chance = np.exp(log_probability_of_all(self.target))
         losses = [self.mean_loss(np.full(len(actions), kind), actions) for kind in range(KINDS)]
         return float((chance * np.stack(losses)).sum(axis=1).mean())
 
@@ -136,9 +136,8 @@ class World:
 
     def max_weights(self, counts: Vector) -> MaxWeights:
         """The largest h/h_j of each logger, and the largest h/h_avg."""
-        actions = all_actions(LABELS)
-        target = log_probability_table(self.target, actions)
-        tables = np.stack([log_probability_table(each, actions) for each in self.loggers], axis=-1)
+        target = log_probability_of_all(self.target)
+        tables = np.stack([log_probability_of_all(each) for each in self.loggers], axis=-1)
         own = np.exp(target[..., None] - tables).max(axis=(0, 1))
         return MaxWeights(own, float(np.exp(target - log_mixture(tables, counts)).max()))
 

@@ -8,7 +8,7 @@ import dataclasses
 
 import torch
 
-from multilogger.components.ensemble_network import GREEDY, EnsembleNetwork, sharpened
+from multilogger.components.ensemble_network import EnsembleNetwork
 from multilogger.components.learners.additive_model import AdditiveModel
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
@@ -19,7 +19,7 @@ from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import Matrix
+from multilogger.components.policies import GREEDY, Matrix, sharpened
 
 SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
 

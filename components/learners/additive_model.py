@@ -17,7 +17,6 @@ from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Actions, Matrix, Vector, expected_label_sum
-from multilogger.components.torch_policies import marginals
 
 BLOCK_CONTEXTS = 4096
 
@@ -25,6 +24,11 @@ BLOCK_CONTEXTS = 4096
 def additive_loss(p: Matrix, y: Actions) -> Vector:
     """q(x, y) of each row, from p (n, q) and actions (n, q): (n,)."""
     return np.asarray(np.where(y == 1, 1.0 - p, p).sum(axis=1), dtype=np.float64)
+
+
+def right_chances(outputs: Tensor) -> Tensor:
+    """p(x) from the outputs (n, q) of a model's network, of whatever kind the policies are."""
+    return torch.sigmoid(outputs)
 
 
 def expected_additive_loss(p: Matrix, logits: Matrix) -> Vector:
@@ -92,7 +96,7 @@ class AdditiveModel:
     def _descend(self, k: int, groups: Tensor) -> None:
         member, optimiser = self.members[k], self.optimisers[k]
         member.train()
-        p = marginals(member(self._thinned(self.x.index_select(0, self.rows.context[groups]))))
+        p = right_chances(member(self._thinned(self.x.index_select(0, self.rows.context[groups]))))
         loss = self.rows.loss(groups, p, self.noise_for(k))
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -155,7 +159,7 @@ def probabilities(member: nn.Module, x: Tensor) -> Tensor:
     """p(x) of contexts (n, d) by one network: (n, q)."""
     member.eval()
     with torch.no_grad():
-        return torch.cat([marginals(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
+        return torch.cat([right_chances(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
 
 
 def _decay(epoch: int, epochs: int) -> float:

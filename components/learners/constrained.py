@@ -53,8 +53,8 @@ class Constraint:
         self.gauge: Gauge = (
             ExactGauge(scene) if exact else VariationalGauge(scene, log.features, log.labels, settings)
         )
-        self.weights = list(network.parameters())
-        self.optimiser = torch.optim.Adam(self.weights, lr=settings.regulariser_rate)
+        self.parameters = list(network.parameters())
+        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.regulariser_rate)
         self.coefficients = torch.ones(scene.gauged) / scene.gauged
         self.average = torch.zeros(scene.gauged)
         self.looks = 0
@@ -80,8 +80,8 @@ class Constraint:
             if not met:
                 self.optimiser.zero_grad()
                 objective = self.gauge.objective(self.coefficients)
-                # The gauge's own weights stand still here, so their gradients are not worked out.
-                objective.backward(inputs=self.weights)  # type: ignore[no-untyped-call]
+                # The gauge's own weights take no step here, so their gradients are not worked out.
+                objective.backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
                 self.optimiser.step()
 
     def variational(self) -> tuple[float, ...]:

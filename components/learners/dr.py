@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 import torch
 
-from multilogger.components.ensemble_network import GREEDY, LARGEST_LOGIT, EnsembleNetwork, sharpened
+from multilogger.components.ensemble_network import EnsembleNetwork
 from multilogger.components.lambda_star import lambda_star, plain_divergence
 from multilogger.components.learners.additive_model import blind_probabilities
 from multilogger.components.learners.epoch_record import EpochRecord
@@ -26,8 +26,8 @@ from multilogger.components.learners.state import State, module_state, optimiser
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import Matrix, Vector
-from multilogger.components.torch_policies import sample
+from multilogger.components.policies import GREEDY, Matrix, Vector, sharpened
+from multilogger.components.torch_policies import bounded, sample
 
 SHARPER = (32.0, GREEDY)
 
@@ -116,8 +116,7 @@ class DoublyRobustLearner:
 
     def _step(self, batch: PolicyBatch, factors: torch.Tensor) -> None:
         member = self.members[batch.member].train()
-        logits = self.settings.sharpness * member(self.x.index_select(0, batch.context))
-        logits = logits.clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
+        logits = bounded(self.settings.sharpness * member(self.x.index_select(0, batch.context)))
         effects = None
         if self.model.free is not None:
             # What each label adds to the correction at one drawn action: an unbiased gradient of E T.

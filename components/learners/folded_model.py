@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.learners.additive_model import additive_loss, expected_additive_loss
 from multilogger.components.learners.free_form_model import FreeFormModel
-from multilogger.components.policies import Actions, Matrix, Vector
+from multilogger.components.policies import Actions, Matrix, Vector, draw
 
 DRAWS = 4  # actions a context, for the expectation of a free-form model on whole splits
 
@@ -32,6 +32,6 @@ class FoldedModel:
         expected = expected_additive_loss(self.p, logits)
         if self.free is not None:
             # The same numbers each time, so that policies differ by more than their draws.
-            uniforms = np.random.default_rng([self.seed, 1]).random((DRAWS, *logits.shape))
-            expected = expected + self.free.expected_corrections(logits, uniforms)
+            rng = np.random.default_rng([self.seed, 1])
+            expected = expected + self.free.expected_corrections([draw(logits, rng) for _ in range(DRAWS)])
         return expected

@@ -4,6 +4,7 @@ q(x, y) = additive(x, y) + T(x, y),  T(x, y) = v' relu(U x + W (2y - 1) + b) + c
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from multilogger.components.learners.additive_model import AdditiveModel
 from multilogger.components.learners.free_form_rows import FreeFormBatch, FreeFormRows
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.policies import Actions, Matrix, Vector, sample
+from multilogger.components.policies import Actions, Vector
 
 BLOCK_ROWS = 8192
 
@@ -110,11 +111,10 @@ class FreeFormModel:
                     values[rows] = member(self.x[torch.from_numpy(context[rows])], y).numpy()
         return values
 
-    def expected_corrections(self, logits: Matrix, uniforms: Matrix) -> Vector:
-        """E_{y ~ h} T(x, y) of every context from draws with given uniform numbers (s, m, q): (m,)."""
+    def expected_corrections(self, draws: Sequence[Actions]) -> Vector:
+        """E_{y ~ h} T(x, y) of every context from draws of actions (m, q) at all of them: (m,)."""
         everyone = np.arange(len(self.x), dtype=np.int64)
-        draws = [self.corrections(everyone, sample(logits, u)) for u in uniforms]
-        return np.asarray(np.mean(draws, axis=0), dtype=np.float64)
+        return np.asarray(np.mean([self.corrections(everyone, y) for y in draws], axis=0), dtype=np.float64)
 
     def effects(self, context: Tensor, y: Tensor) -> Tensor:
         """What each label adds to T at actions y (g, q) of contexts (g,), out of fold: (g, q)."""

@@ -7,7 +7,7 @@ from multilogger.components.learners.settings import READERS
 
 
 def reads(method: str, setting: str) -> bool:
-    """Whether what a method learns, or how far it says it is from a bound, depends on a setting."""
+    """Whether what a method learns depends on a setting."""
     if is_reference(method):
         return False
     readers = READERS[setting]
@@ -19,7 +19,7 @@ def unread(method: str, settings: Iterable[str]) -> list[str]:
     why = []
     for name in settings:
         if not reads(method, name):
-            readers = " and ".join(READERS[name])
-            of = "is no learner" if is_reference(method) else f"does not read it; {readers} do"
+            readers = ", ".join(READERS[name])
+            of = "learns nothing" if is_reference(method) else f"does not read it, only {readers}"
             why.append(f"{name}: {method} {of}")
     return why

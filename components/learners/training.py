@@ -75,9 +75,11 @@ def train(
     """Run a learner to its end, from its last checkpoint if there is one, and restore the best weights.
 
     `run` names the run, so that a checkpoint of another one is refused. `on_epoch` is called after the
-    checkpoint of that epoch is written; epochs that a checkpoint already holds are not reported again.
+    checkpoint of that epoch is written; of the epochs that a checkpoint already holds the last is reported.
     """
     progress = None if checkpoint is None else _resume(learner, run, checkpoint)
+    if progress is not None:
+        on_epoch(progress.records[-1])
     while progress is None or (progress.epoch < learner.epochs and not progress.stale(learner.patience)):
         learner.run_epoch()
         epoch = 1 if progress is None else progress.epoch + 1

@@ -7,20 +7,20 @@ from multilogger.components.learners.gauges import Scene
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.networks import Discriminator
-from multilogger.components.torch_policies import relaxed_sample
+from multilogger.components.torch_policies import relaxed_sample, whole
 from multilogger.components.variational import variational_objective
 
 
 class VariationalGauge:
     """One discriminator T a logger, which ascends F at each look (Algorithm 2, step 5).
 
-    Deviation: T ascends on the policy's whole labels, y_l > 1/2 of the relaxed sample, and the policy
+    Deviation: T ascends on the whole labels that the policy's relaxed samples stand for, and the policy
     descends through the relaxed ones. Trained on relaxed labels, T would only tell fractions from whole
     numbers, and F would estimate no divergence between h and h_j.
     """
 
     def __init__(self, scene: Scene, features: int, labels: int, settings: LearnerSettings) -> None:
-        self.scene, self.tau, self.mixes = scene, settings.tau, settings.discriminator_batch_norm
+        self.scene, self.tau, self.batch_norm = scene, settings.tau, settings.discriminator_batch_norm
         self.discriminators = [
             Discriminator(features, labels, settings.discriminator_size, scene.generator)
             for _ in range(scene.gauged)
@@ -43,7 +43,7 @@ class VariationalGauge:
             self.halves, self.discriminators, self.optimisers, strict=True
         ):
             t.train()
-            value = variational_objective(t, x, (y.detach() > 0.5).to(y.dtype), x_real, y_real)
+            value = variational_objective(t, x, whole(y), x_real, y_real)
             optimiser.zero_grad()
             (-value).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -57,7 +57,7 @@ class VariationalGauge:
         for the policy's actions alone.
         """
         pairs = zip(self.discriminators, self.halves, strict=True)
-        if self.mixes:
+        if self.batch_norm:
             return coefficients @ torch.stack([variational_objective(t, *half) for t, half in pairs])
         return coefficients @ torch.stack([t(x, y).mean() for t, (x, y, _, _) in pairs])
 

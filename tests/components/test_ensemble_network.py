@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.ensemble_network import GREEDY, LARGEST_LOGIT, EnsembleNetwork, sharpened
+from multilogger.components.ensemble_network import EnsembleNetwork
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
+from multilogger.components.policies import GREEDY, LARGEST_LOGIT, sharpened
 
 X = torch.randn(20, 4, generator=torch.Generator().manual_seed(1))
 

@@ -7,8 +7,9 @@ from scipy.special import expit
 
 from multilogger.components.datasets import find_dataset
 from multilogger.components.errors import BadInput
+from multilogger.components.fit_crf import fit_crf
 from multilogger.components.labelled_data import LabelledData
-from multilogger.components.loggers import LinearPolicy, fit_crf, load_policies, sample_rows, save_policies
+from multilogger.components.loggers import LinearPolicy, load_policies, sample_rows, save_policies
 from multilogger.components.policies import expected_hamming, marginals
 from multilogger.components.svmlight import read_svmlight
 

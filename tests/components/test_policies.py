@@ -12,18 +12,23 @@ from multilogger.components.errors import BadInput
 from multilogger.components.policies import (
     Matrix,
     all_actions,
+    can_list_actions,
+    draw,
     expected_hamming,
     expected_label_sum,
     expected_neighbours,
     greedy,
     hamming,
+    is_action,
     log_d2,
     log_max_ratio,
     log_probability,
+    log_probability_of_all,
     log_probability_slope,
     log_probability_table,
     logits_of,
     marginals,
+    pair_scores,
     sample,
 )
 
@@ -77,6 +82,33 @@ def test_slope_of_log_probability_equals_differences() -> None:
         moved = step * np.eye(3)[label]
         difference = (log_probability(h + moved, y) - log_probability(h - moved, y)) / (2 * step)
         assert slope[:, label] == pytest.approx(difference, abs=1e-8)
+
+
+def test_pair_scores_are_uncorrelated_with_sums_over_labels() -> None:
+    h, actions = draw_logits(1, 1, 3), all_actions(3)
+    p, chance = np.tile(marginals(h), (8, 1)), np.exp(log_probability_of_all(h))[0]
+    scores = pair_scores(p, actions, np.array([[0, 1], [1, 2]]))
+    sums = actions @ np.array([1.0, -2.0, 5.0]) + 3.0
+    assert np.abs(chance @ (scores * sums[:, None])).max() < 1e-15
+    together = actions[:, 0] * actions[:, 1]
+    assert abs(chance @ (scores[:, 0] * together)) > 0.01
+
+
+def test_draws_are_those_of_the_generator() -> None:
+    h = draw_logits(1, 5, 3)
+    uniforms = np.random.default_rng(4).random(h.shape)
+    assert (draw(h, np.random.default_rng(4)) == sample(h, uniforms)).all()
+
+
+def test_rows_that_are_actions() -> None:
+    assert is_action(np.array([[0.0, 1.0], [0.5, 1.0], [np.nan, 0.0], [1.0, 1.0]])).tolist() == [
+        *(True, False, False, True)
+    ]
+
+
+def test_all_actions_can_be_listed_up_to_twelve_labels() -> None:
+    assert can_list_actions(np.zeros((1, 12)))
+    assert not can_list_actions(np.zeros((1, 13)))
 
 
 def test_logits_of_marginals_come_back_and_stay_finite() -> None:

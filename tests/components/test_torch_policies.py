@@ -84,6 +84,14 @@ def test_samples_follow_the_marginals_and_the_generator() -> None:
     torch.testing.assert_close(y.mean(dim=0), torch.sigmoid(h[0]), atol=0.012, rtol=0.0)
 
 
+def test_whole_actions_of_relaxed_ones_have_the_policys_distribution() -> None:
+    h = torch.tensor([[0.0, 1.0, -2.0]]).expand(20_000, 3)
+    for tau in (0.5, 5.0):
+        y = torch_policies.whole(torch_policies.relaxed_sample(h, tau, torch.Generator().manual_seed(3)))
+        assert set(y.flatten().tolist()) == {0.0, 1.0}
+        torch.testing.assert_close(y.mean(dim=0), torch_policies.marginals(h[0]), atol=0.015, rtol=0)
+
+
 def test_relaxed_samples_tend_to_bernoulli_as_tau_falls() -> None:
     h = torch.tensor([[-2.0, 0.0, 1.0]]).expand(20_000, 3)
     p = torch.sigmoid(h[0])

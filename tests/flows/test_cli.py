@@ -71,9 +71,9 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
         (["stage", "replay", "--set", "passes=0"], "bad setting replay.passes"),
         (
             ["learn", "--method", "naive", "--set", "tau=2"],
-            "tau: naive does not read it; -reg do; leave it out",
+            "tau: naive does not read it, only -reg; leave it out",
         ),
-        (["stage", "learn", "--method", "crf", "--set", "epochs=2"], "epochs: crf is no learner"),
+        (["stage", "learn", "--method", "crf", "--set", "epochs=2"], "epochs: crf learns nothing"),
     ],
 )
 def test_typing_errors_are_one_line(cli: Cli, store_root: Path, arguments: list[str], message: str) -> None:

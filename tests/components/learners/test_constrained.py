@@ -15,6 +15,8 @@ from multilogger.components.learners.methods import learn
 from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
 from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.variational_gauge import VariationalGauge
+from multilogger.components.variational import variational_objective
 
 
 def far_learner(log: TrainingLog, objective: Objective, settings: LearnerSettings) -> DirectLearner:
@@ -48,6 +50,27 @@ def test_loop_lowers_the_exact_divergence(
     learner.constraint.enforce()
     assert before > 2.0
     assert divergence(learner, log) < 0.5 * before
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_policy_descends_the_whole_variational_objective(
+    log: TrainingLog, quick: LearnerSettings, batch_norm: bool
+) -> None:
+    settings = replace(quick, kappa=1e-6, warm_up_steps=50, discriminator_batch_norm=batch_norm)
+    learner = far_learner(log, WEIGHTED, settings)
+    assert learner.constraint is not None
+    learner.constraint.start_epoch(learner.shares)
+    gauge, coefficients = learner.constraint.gauge, learner.constraint.coefficients
+    assert isinstance(gauge, VariationalGauge)
+    gauge.look()
+    pairs = zip(gauge.discriminators, gauge.halves, strict=True)
+    whole = coefficients @ torch.stack([variational_objective(t, *half) for t, half in pairs])
+    parameters = list(learner.network.parameters())
+    expected = torch.autograd.grad(whole, parameters, retain_graph=True)
+    ours = torch.autograd.grad(gauge.objective(coefficients), parameters)
+    assert max(gradient.abs().max() for gradient in expected) > 1e-4
+    for mine, theirs in zip(ours, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", DivergenceKind)

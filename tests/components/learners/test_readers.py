@@ -53,6 +53,6 @@ def test_every_reader_is_a_method() -> None:
 
 
 def test_what_is_wrong_with_a_setting() -> None:
-    assert unread("weighted", ["tau", "clip"]) == ["tau: weighted does not read it; -reg do"]
-    assert unread("crf", ["clip"]) == ["clip: crf is no learner"]
+    assert unread("weighted", ["tau", "clip"]) == ["tau: weighted does not read it, only -reg"]
+    assert unread("crf", ["clip"]) == ["clip: crf learns nothing"]
     assert unread("weighted-reg", ["tau", "clip", "lambda_floor"]) == []
