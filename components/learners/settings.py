@@ -51,25 +51,41 @@ class Regression(StrEnum):
 class LearnerSettings:
     """Settings of all methods; a method reads those that concern it.
 
-    Each is annotated with its meaning, and with the methods that read it, by a part of their names, if not
-    all do. Rates are Adam's (section 5.1.2).
+    Each is annotated with its meaning and, if not all methods read it, with the beginnings and endings of the
+    names of those that do, or after "not" of those that do not. Rates are Adam's (section 5.1.2).
     """
 
-    hidden: Annotated[tuple[int, ...], "nodes of each hidden layer of the policy"] = (10,)
-    batch_norm: Annotated[bool, "BatchNorm after each of these layers"] = True
+    hidden: Annotated[tuple[int, ...], "nodes of each hidden layer of the policy", "not", "wcrm"] = (10,)
+    batch_norm: Annotated[bool, "BatchNorm after each of these layers", "not", "wcrm"] = True
     standardise: Annotated[bool, "scale inputs to mean 0 and variance 1"] = False
-    loss_shift: Annotated[LossShift, "subtracted from losses: none, poem, baseline, running"] = (
-        LossShift.BASELINE
-    )
-    weights: Annotated[Weights, "h/h_j: raw, clip, self-normalised"] = Weights.CLIP
-    clip: Annotated[float, "cut of the weights"] = 30.0
-    risk_rate: Annotated[float, "Adam's rate for the risk (Algorithm 1, step 4)"] = 1e-4
-    weight_decay: Annotated[float, "Adam's weight decay"] = 0.0
+    loss_shift: Annotated[
+        LossShift,
+        "subtracted from losses: none, poem, baseline, running",
+        "not",
+        "additive",
+        "dr",
+        "full-information",
+    ] = LossShift.BASELINE
+    weights: Annotated[
+        Weights, "h/h_j: raw, clip, self-normalised", "not", "additive", "dr", "full-information"
+    ] = Weights.CLIP
+    clip: Annotated[float, "cut of the weights", "not", "full-information"] = 30.0
+    risk_rate: Annotated[float, "Adam's rate for the risk (Algorithm 1, step 4)", "not", "wcrm"] = 1e-4
+    weight_decay: Annotated[float, "Adam's weight decay", "not", "wcrm"] = 0.0
     batch_size: Annotated[int, "rows of each logger a step"] = 500
-    epochs: Annotated[int, "passes over the log, at most"] = 300
-    patience: Annotated[int, "epochs without a better validation score that end the training"] = 50
-    warm_start: Annotated[int, "passes before the first epoch in which the policy copies the best logger"] = 0
-    warm_start_rate: Annotated[float, "their first rate"] = 3e-3
+    epochs: Annotated[int, "passes over the log, at most", "not", "wcrm"] = 300
+    patience: Annotated[
+        int, "epochs without a better validation score that end the training", "not", "wcrm"
+    ] = 50
+    warm_start: Annotated[
+        int,
+        "passes before the first epoch in which the policy copies the best logger",
+        "not",
+        "additive",
+        "dr",
+        "full-information",
+    ] = 0
+    warm_start_rate: Annotated[float, "their first rate", "not", "additive", "dr", "full-information"] = 3e-3
     lambda_floor: Annotated[float, "least share n_j lambda_j of a logger", "weighted", "wcrm", "dr"] = 0.0
     freeze_lambda: Annotated[bool, "keep lambda_j at 1/n", "weighted", "wcrm"] = False
     divergence: Annotated[DivergenceKind, "variational or exact", "-reg"] = DivergenceKind.VARIATIONAL
@@ -140,10 +156,17 @@ _NOTES: dict[str, tuple[str, ...]] = {
     name: hint.__metadata__ for name, hint in get_type_hints(LearnerSettings, include_extras=True).items()
 }
 READERS: dict[str, tuple[str, ...]] = {name: notes[1:] for name, notes in _NOTES.items()}
-"""Parts of the names of the methods that read each setting; none: all that learn."""
+"""Who reads each setting, as it is annotated; nothing: every method that learns."""
+
+
+def readers_text(name: str) -> str:
+    """The readers of a setting for a person."""
+    readers = READERS[name]
+    return f"all but {', '.join(readers[1:])}" if readers[:1] == ("not",) else ", ".join(readers)
+
 
 MEANINGS: dict[str, str] = {
-    name: f"{' and '.join(readers)}: {meaning}" if readers else meaning
+    name: f"{readers_text(name)}: {meaning}" if readers else meaning
     for name, (meaning, *readers) in _NOTES.items()
 }
 """What each setting means, by name."""

@@ -168,7 +168,7 @@ def prepared(_: MlflowClient, __: Finished) -> str:
         ),
         (whole, {"learn.preset": "paper"}, "a preset's name would not change them"),
         (whole, {"learn.tau": -1}, "tau must be above 0"),
-        (whole, {"learn.folds": 3}, "folds: .* does not read it, only additive, dr; leave it out"),
+        (whole, {"learn.folds": 3}, "folds: .* does not read it .read by additive, dr.; leave it out"),
     ],
 )
 def test_what_cannot_be_a_template(
