@@ -75,7 +75,8 @@ class WCRMLearner:
         """Fit the next point.
 
         Choice: lambda* depends on h. It is recomputed between rounds of L-BFGS and constant within each,
-        where a moving objective would spoil the line search.
+        where a moving objective would spoil the line search. It is that of weights cut at `clip`, the same
+        for all points, so that they differ in nothing but what the grid names.
         """
         point = self.grid[self.fitted]
         weights: Vector = self.start.ravel()
