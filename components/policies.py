@@ -96,7 +96,7 @@ def log_probability_table(logits: Matrix, actions: Actions) -> Matrix:
 
 def can_list_actions(logits: Matrix) -> bool:
     """Whether `log_probability_of_all` can be had."""
-    return logits.shape[1] <= MAX_ENUMERATED_LABELS
+    return bool(logits.shape[1] <= MAX_ENUMERATED_LABELS)
 
 
 def log_probability_of_all(logits: Matrix) -> Matrix:
