@@ -22,10 +22,11 @@ COLUMNS = {"exp": "EXP", "greedy": "greedy", "validation_risk": "validation risk
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows to print, the best first, and what stands above them."""
+    """Rows to print, the best first, what stands above them, and the other datasets that have runs."""
 
     title: str
     rows: Rows
+    elsewhere: tuple[str, ...]
 
 
 def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collection[str] = ()) -> Comparison:
@@ -50,7 +51,8 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
     if not any(row[CHANGED] for row in rows):
         rows = [{name: text for name, text in row.items() if name != CHANGED} for row in rows]
     title = f"{dataset}: means over seeds with 95 % intervals; the best run is that of least validation risk"
-    return Comparison(title, rows)
+    elsewhere = tuple(name for name in recorded_datasets(tracker) if name != dataset)
+    return Comparison(title, rows, elsewhere)
 
 
 def _advice(tracker: Tracker, dataset: str) -> str:

@@ -1,5 +1,6 @@
 """Settings of the pipeline: from what a person types to one typed model a stage."""
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -93,6 +94,8 @@ def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:
     try:
         return STAGES[stage].settings_type.build(values)
     except BadInput as error:
+        if str(error).startswith("unknown"):  # says itself what there is to choose from
+            raise
         raise BadInput(f"bad setting of {stage}: {error}; 'multilogger stages' lists all settings") from error
     except ValidationError as error:
         raise BadInput(_one_line(error, stage)) from error
@@ -123,7 +126,10 @@ def _qualified(name: str, stage: str | None, stages: Sequence[str] = tuple(STAGE
     if owners:
         choices = " or ".join(f"{s}.{setting}" for s in owners)
         raise BadInput(f"setting {name!r} belongs to several stages; write {choices}")
-    raise BadInput(f"unknown setting {name!r}; 'multilogger stages' lists the settings of every stage")
+    settings = {own for s in STAGES for own in STAGES[s].settings_type.described()}
+    near = difflib.get_close_matches(setting, settings, n=1)
+    guess = f"did you mean {near[0]}? " if near and near[0] != setting else ""
+    raise BadInput(f"unknown setting {name!r}; {guess}'multilogger stages' lists the settings of every stage")
 
 
 def _value(text: str) -> Any:

@@ -162,7 +162,8 @@ READERS: dict[str, tuple[str, ...]] = {name: notes[1:] for name, notes in _NOTES
 def readers_text(name: str) -> str:
     """The readers of a setting for a person."""
     readers = READERS[name]
-    return f"all but {', '.join(readers[1:])}" if readers[:1] == ("not",) else ", ".join(readers)
+    shown = [f"{part} methods" if part.startswith("-") else part for part in readers if part != "not"]
+    return f"all but {', '.join(shown)}" if readers[:1] == ("not",) else ", ".join(shown)
 
 
 MEANINGS: dict[str, str] = {

@@ -107,5 +107,7 @@ def compare(
         tracker = existing_runs()
         from multilogger.flows.compare import compare as comparison
 
-        shown = comparison(tracker, dataset, metric, methods or ())
-        Terminal().table(shown.title, shown.rows)
+        shown, terminal = comparison(tracker, dataset, metric, methods or ()), Terminal()
+        terminal.table(shown.title, shown.rows)
+        if shown.elsewhere:
+            terminal.say(f"Runs of other datasets: {', '.join(shown.elsewhere)}; name one with --dataset")

@@ -88,6 +88,7 @@ def test_one_row_a_method_with_means_over_seeds(tracker: Tracker) -> None:
     only = compare(tracker, "digits", methods=["weighted"]).rows
     assert [row["method"] for row in only] == ["weighted"]
     assert CHANGED not in only[0]
+    assert compare(tracker, "digits").elsewhere == ()
 
 
 def test_what_is_not_the_preset_s_is_shown_though_all_rows_have_it(tracker: Tracker) -> None:

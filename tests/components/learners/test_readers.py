@@ -59,7 +59,7 @@ def test_every_reader_is_a_method() -> None:
 
 
 def test_what_is_wrong_with_a_setting() -> None:
-    assert unread("weighted", ["tau", "clip"]) == ["tau: weighted does not read it (read by -reg)"]
+    assert unread("weighted", ["tau", "clip"]) == ["tau: weighted does not read it (read by -reg methods)"]
     assert unread("crf", ["clip"]) == ["clip: crf learns nothing"]
     assert unread("weighted-reg", ["tau", "clip", "lambda_floor"]) == []
     assert unread("wcrm", ["epochs"]) == ["epochs: wcrm does not read it (read by all but wcrm)"]
