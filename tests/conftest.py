@@ -40,6 +40,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{_free_port()}/api"
     atexit.register(_stop_server)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else atexit is not called
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A CI that starts us in the background has us ignore Ctrl-C, and so would all that the tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 PREFECT_HOME = Path(os.environ["PREFECT_HOME"])
 PREFECT_API = os.environ["PREFECT_API_URL"]
 SHARED = PREFECT_HOME.parent
