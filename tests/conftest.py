@@ -91,6 +91,8 @@ def _own_tracking() -> Iterator[None]:
 def real_mirror() -> Path:
     """The real scene, yeast and tmc500 files."""
     if not (REAL_MIRROR / "multilabel").is_dir():
+        if "MULTILOGGER_TEST_MIRROR" in os.environ:
+            pytest.fail(f"MULTILOGGER_TEST_MIRROR names {REAL_MIRROR}, which has no folder multilabel")
         pytest.skip(f"no real data at {REAL_MIRROR}; name a LibSVM mirror with MULTILOGGER_TEST_MIRROR")
     return REAL_MIRROR
 
