@@ -8,7 +8,6 @@ smallest divergence there is and not below it.
 from torch import Tensor
 
 from multilogger.components.errors import BadInput
-from multilogger.components.networks import Discriminator
 
 
 def f(t: Tensor) -> Tensor:
@@ -27,7 +26,7 @@ def best_discriminator(ratio: Tensor) -> Tensor:
 
 
 def variational_value(t_policy: Tensor, t_logger: Tensor) -> Tensor:
-    """F of equation (5), from T at actions of the policy (m,) and at logged actions (k,).
+    """F of equation (5), from T at actions of the policy (..., m) and at logged actions (..., k): (...).
 
     F = E_{x, y ~ h} T(x, y) - E_{x, y ~ h_j} f*(T(x, y)), each a mean over a mini-batch
     """
@@ -35,19 +34,4 @@ def variational_value(t_policy: Tensor, t_logger: Tensor) -> Tensor:
         raise BadInput(
             f"F needs actions of the policy and of the logger, got {t_policy.numel()} and {t_logger.numel()}"
         )
-    return t_policy.mean() - f_star(t_logger).mean()
-
-
-def variational_objective(
-    discriminator: Discriminator, x_policy: Tensor, y_policy: Tensor, x_logger: Tensor, y_logger: Tensor
-) -> Tensor:
-    """F(theta, w^j) on a mini-batch (Algorithm 2, steps 2 to 5): T ascends it, the policy descends it.
-
-    Contexts are (m, d) and (k, d), actions (m, q) and (k, q); gradients reach the policy through `y_policy`,
-    a relaxed sample.
-
-    Choice: both halves pass through T in one call. With BatchNorm two calls would normalise each half by its
-    own statistics, T would be two different functions, and F no lower bound.
-    """
-    values = discriminator.of_both((x_policy, y_policy), (x_logger, y_logger))
-    return variational_value(values[: len(x_policy)], values[len(x_policy) :])
+    return t_policy.mean(dim=-1) - f_star(t_logger).mean(dim=-1)

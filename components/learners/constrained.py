@@ -54,16 +54,17 @@ class Constraint:
             ExactGauge(scene) if exact else VariationalGauge(scene, log.features, log.labels, settings)
         )
         self.parameters = list(network.parameters())
-        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.regulariser_rate)
+        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.regulariser_rate, fused=True)
         self.coefficients = torch.ones(scene.gauged) / scene.gauged
         self.average = torch.zeros(scene.gauged)
-        self.looks = 0
+        self.looks, self.pulls, self.looks_before = 0, 0, 0
 
     def start_epoch(self, shares: Vector) -> None:
         """Take this epoch's n_j lambda_j, and warm the gauge up before the first."""
         if not self.scene.average:
             c = constraint_coefficients(self.scene.counts, shares / self.scene.counts)
             self.coefficients = torch.from_numpy(c.astype(np.float32))
+        self.pulls, self.looks_before = 0, self.looks
         if self.looks == 0:
             self.gauge.warm_up(self.settings.warm_up_steps)
 
@@ -75,14 +76,25 @@ class Constraint:
         for iteration in range(self.settings.inner_iterations):
             self._update_average(self.gauge.look())
             met = float(self.coefficients @ self.average) <= self.settings.kappa
+            if not met:
+                self.pull()
+            self.gauge.step()
             if met and iteration + 1 >= self.settings.minimum_steps:
                 return
-            if not met:
-                self.optimiser.zero_grad()
-                objective = self.gauge.objective(self.coefficients)
-                # The gauge's own weights take no step here, so their gradients are not worked out.
-                objective.backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
-                self.optimiser.step()
+
+    def pull(self) -> None:
+        """Algorithm 2, step 4: the policy descends the divergence."""
+        self.pulls += 1
+        self.optimiser.zero_grad()
+        objective = self.gauge.objective(self.coefficients)
+        # The gauge's own weights take their step elsewhere, so their gradients are not worked out.
+        objective.backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+
+    def pulled(self) -> float:
+        """The share of this epoch's looks at which the constraint did not hold and moved the policy."""
+        looks = self.looks - self.looks_before
+        return self.pulls / looks if looks else math.nan
 
     def variational(self) -> tuple[float, ...]:
         """The moving average of D_f that decides, one a logger or a single one for h_avg; NaN at first."""

@@ -34,17 +34,18 @@ class DirectLearner(RiskLearner):
         )
 
     def run_epoch(self) -> None:
-        """Algorithm 1, steps 2 to 5, once through the log."""
+        """Algorithm 1, steps 2 to 5, `passes_per_epoch` times through the log."""
         if self.clones():
             return
         shift = self.update_shares()
         shares = torch.from_numpy(self.shares.astype(np.float32))
         if self.constraint is not None:
             self.constraint.start_epoch(self.shares)
-        for rows in self.rows.epoch():
-            self.descend_risk(rows, shares, shift)
-            if self.constraint is not None:
-                self.constraint.enforce()
+        for _ in range(self.settings.passes_per_epoch):
+            for rows in self.rows.epoch():
+                self.descend_risk(rows, shares, shift)
+                if self.constraint is not None:
+                    self.constraint.enforce()
 
     def descend_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> None:
         """Algorithm 1, steps 3 and 4."""
@@ -63,8 +64,10 @@ class DirectLearner(RiskLearner):
         self.optimiser.step()
 
     def record(self, epoch: int) -> EpochRecord:
-        variational = () if self.constraint is None else self.constraint.variational()
-        return self.measure.record(epoch, self.look(), self.shares, variational)
+        if self.constraint is None:
+            return self.measure.record(epoch, self.look(), self.shares)
+        known, pulled = self.constraint.variational(), self.constraint.pulled()
+        return self.measure.record(epoch, self.look(), self.shares, known, pulled=pulled)
 
     def state(self) -> State:
         """Everything that the next epoch depends on."""

@@ -1,10 +1,12 @@
 """The constrained problem of section 4 with the closed form of the divergence: no discriminator, no minimax.
 
-min R(h)  subject to  log(1 + sum_j c_j D_f(h||h_j)) <= log(1 + kappa),
+min R(h)  subject to  log sum_j c_j d_2(h||h_j) <= log least + log(1 + kappa),
 
-the constraint of the -reg methods on a scale where d_2 = 1e7 is 16. Balanced methods have an upper bound of
-D_f(h||h_avg), the harmonic one of `components/divergences.py`. One pass of the network and one gradient a
-step serve the risk and the constraint alike.
+the constraint of the -reg methods on a scale where d_2 = 1e7 is 16, and counted from the least value that any
+policy has (`components/least_constraint.py`): kappa = 1 lets the second moment of the weights be twice what it
+has to be. Balanced methods have an upper bound of d_2(h||h_avg), the harmonic one of
+`components/divergences.py`. One pass of the network and one gradient a step serve the risk and the constraint
+alike.
 """
 
 import math
@@ -14,7 +16,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.constraint import constraint_coefficients
-from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.epoch_record import EpochRecord, expm1_or_inf
 from multilogger.components.learners.exact_batches import ExactBatch
 from multilogger.components.learners.gauges import check_loggers_known
 from multilogger.components.learners.multiplier import Multiplier
@@ -24,6 +26,7 @@ from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_log import LearnerLog
+from multilogger.components.least_constraint import Candidates, log_terms
 from multilogger.components.torch_policies import KnownLoggers, log_d2_each, log_probability_at
 
 # Choice: Adam's usual second moment remembers a thousand steps, more than a run has. It would carry the large
@@ -49,6 +52,7 @@ class ExactLearner(RiskLearner):
         super().__init__(log, source.measure, settings, seed, betas=BETAS, fused=True)
         self.objective, self.rows = objective, source.contexts(seed, self.generator)
         self.loggers = KnownLoggers.of(log.logger_logits).to(self.x.dtype)
+        self.nearest = Candidates.of(KnownLoggers.of(log.logger_logits))
         self.multiplier = Multiplier(0.0, settings.multiplier_rate)
         self.finished = 0
 
@@ -57,14 +61,15 @@ class ExactLearner(RiskLearner):
         if self.clones():
             return
         shift = self.update_shares()
-        lambdas, log_shares = self.lambdas(), self.log_shares()
+        lambdas, log_shares, bound = self.lambdas(), self.log_shares(), self.log_bound()
         self.network.train()
-        for batch in self.rows.epoch():
-            risk, excess = self.risk_and_excess(batch, lambdas, log_shares, shift)
-            loss = risk if self.warming_up else self.multiplier.descended(risk, excess)
-            self.optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
+        for _ in range(self.settings.passes_per_epoch):
+            for batch in self.rows.epoch():
+                risk, value = self.risk_and_constraint(batch, lambdas, log_shares, shift)
+                loss = risk if self.warming_up else self.multiplier.descended(risk, value - bound)
+                self.optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                self.optimiser.step()
         self.finished += 1
         if not self.warming_up:
             self.multiplier = self.multiplier.after(self.excess())
@@ -87,10 +92,15 @@ class ExactLearner(RiskLearner):
         )
         return torch.from_numpy(c).log().to(self.x.dtype)
 
-    def risk_and_excess(
+    def log_bound(self) -> float:
+        """log least + log(1 + kappa), what the constraint may be at this epoch's lambda*."""
+        least = self.nearest.log_least(self.log_shares(), self.objective.average)
+        return least + math.log1p(self.settings.kappa)
+
+    def risk_and_constraint(
         self, batch: ExactBatch, lambdas: Tensor, log_shares: Tensor, shift: float
     ) -> tuple[Tensor, Tensor]:
-        """R and g on a mini-batch, from one pass."""
+        """R and the logarithm of the constraint's left-hand side on a mini-batch, from one pass."""
         logits = self.network(self.x.index_select(0, batch.contexts))
         risk = row_risk(
             log_probability_at(logits, batch.place, batch.action),
@@ -101,17 +111,19 @@ class ExactLearner(RiskLearner):
             self.settings.clip,
         )
         moments = log_d2_each(batch.judged_part(logits), self.loggers.at(batch.judged))
-        excess = log_constraint(moments, log_shares, self.objective.average) - math.log1p(self.settings.kappa)
-        return risk, excess
+        return risk, log_constraint(moments, log_shares, self.objective.average)
 
     def excess(self) -> float:
-        """g = log(1 + sum_j c_j D_f) - log(1 + kappa) of the current policy over all contexts."""
-        return self.look().log_constraint(self.shares) - math.log1p(self.settings.kappa)
+        """g = log sum_j c_j d_2 - log least - log(1 + kappa) of the current policy over all contexts."""
+        return self.look().log_constraint(self.shares) - self.log_bound()
 
     def record(self, epoch: int) -> EpochRecord:
         """The usual record; an epoch outside the constraint is not eligible."""
-        record = self.measure.record(epoch, self.look(), self.shares, multiplier=self.multiplier.value)
-        met = record.constraint <= self.settings.kappa * (1.0 + self.settings.constraint_tolerance)
+        allowed = expm1_or_inf(self.log_bound())
+        record = self.measure.record(
+            epoch, self.look(), self.shares, multiplier=self.multiplier.value, allowed=allowed
+        )
+        met = self.excess() <= math.log1p(self.settings.constraint_tolerance)
         return replace(record, eligible=record.eligible and met)
 
     def state(self) -> State:
@@ -132,8 +144,5 @@ def log_constraint(log_moments: Tensor, log_shares: Tensor, average: bool) -> Te
 
     log (1/B) sum_x sum_j c_j d_2(h||h_j; x), or log (1/B) sum_x 1 / sum_j (n_j/n) / d_2(h||h_j; x) for h_avg
     """
-    if average:
-        terms = -torch.logsumexp(log_shares - log_moments, dim=1)
-    else:
-        terms = torch.logsumexp(log_shares + log_moments, dim=1)
+    terms = log_terms(log_moments, log_shares, average)
     return torch.logsumexp(terms, dim=0) - math.log(len(terms))

@@ -44,6 +44,9 @@ class ExactGauge:
         used = coefficients > 0
         return torch.logsumexp(torch.log(coefficients[used]) + self.log_means[used], dim=0)
 
+    def step(self) -> None:
+        """Nothing to train."""
+
     def state(self) -> State:
         return State()
 

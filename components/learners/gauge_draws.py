@@ -14,7 +14,7 @@ from multilogger.components.torch_policies import sample
 
 
 class Logged(NamedTuple):
-    """Contexts (B,) and what a logger did there (B, q)."""
+    """Contexts (B,) and what a logger did there (B, q), or the same of several loggers (J, B, q)."""
 
     contexts: Tensor
     actions: Tensor
@@ -47,7 +47,7 @@ class MemoryDraws:
 
     def logged(self, logger: int, count: int, generator: torch.Generator) -> Logged:
         rows = self._rows(logger, count, generator)
-        return Logged(self.rows.context[rows], self.rows.action[rows])
+        return Logged(self.rows.context.index_select(0, rows), self.rows.action.index_select(0, rows))
 
 
 class CountedDraws:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.gauge_draws import Draws
+from multilogger.components.learners.gauge_draws import Draws, Logged
 from multilogger.components.learners.state import State
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, Vector
@@ -42,10 +42,6 @@ class Scene:
         """How many divergences there are: one a logger, or the single one from h_avg."""
         return 1 if self.average else len(self.counts)
 
-    def contexts(self, j: int) -> Tensor:
-        """Contexts of B training rows of logger j, or of all loggers for h_avg: (B,)."""
-        return self.draws.contexts(None if self.average else j, self.batch_size, self.generator)
-
     def contexts_of_all(self) -> Tensor:
         """Contexts of B training rows of any logger: (B,)."""
         return self.draws.contexts(None, self.batch_size, self.generator)
@@ -60,26 +56,30 @@ class Scene:
         logits: Tensor = self.network(x)
         return logits
 
-    def real(self, j: int) -> tuple[Tensor, Tensor]:
-        """Contexts and actions of logger j as logged, or drawn from h_avg (appendix, step 2)."""
+    def logged(self) -> Logged:
+        """B contexts and actions of each logger as logged (J, B), or drawn from h_avg (1, B; appendix)."""
         if not self.average:
-            logged = self.draws.logged(j, self.batch_size, self.generator)
-            return self.at(logged.contexts), logged.actions
+            lots = [
+                self.draws.logged(j, self.batch_size, self.generator) for j in range(self.gauged)
+            ]
+            return Logged(torch.stack([lot.contexts for lot in lots]), torch.stack([lot.actions for lot in lots]))
         contexts = self.contexts_of_all()
         shares = torch.from_numpy(self.counts / self.counts.sum())
         chosen = torch.multinomial(shares, len(contexts), replacement=True, generator=self.generator)
         logits = torch.stack(self.logger_logits)[chosen, contexts]
-        return self.at(contexts), sample(logits, self.generator)
+        return Logged(contexts[None], sample(logits, self.generator)[None])
 
 
 class Gauge(Protocol):
-    """Call `look`, then `objective` for the same rows."""
+    """Call `look`, then `objective` for the same rows if the policy is to move, then `step`."""
 
     def warm_up(self, steps: int) -> None: ...
 
     def look(self) -> Tensor: ...
 
     def objective(self, coefficients: Tensor) -> Tensor: ...
+
+    def step(self) -> None: ...
 
     def state(self) -> State: ...
 

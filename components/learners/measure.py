@@ -33,11 +33,16 @@ class Risk(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Raw weights h/h_j of one logger: S_j, the effective sample size over n_j, and the largest."""
+    """Raw weights h/h_j of one logger: S_j, the effective sample size over n_j, the largest, and n_j."""
 
     mean: float
     effective_share: float
     largest: float
+    rows: int
+
+    @property
+    def effective_rows(self) -> float:
+        return self.effective_share * self.rows
 
 
 class Look(ContextLook, ABC):
@@ -108,8 +113,11 @@ class Measure(ABC):
         shares: Vector,
         variational: tuple[float, ...] = (),
         multiplier: float = math.nan,
+        pulled: float = math.nan,
+        allowed: float | None = None,
     ) -> EpochRecord:
-        """Everything about one epoch."""
+        """Everything about one epoch; `allowed` is what the constraint may be, kappa unless it is given."""
+        kappa = self.settings.kappa if allowed is None else allowed
         spreads = look.train_spreads()
         constraint = expm1_or_inf(look.log_constraint(shares))
         risk = look.validation_risk()
@@ -126,9 +134,10 @@ class Measure(ABC):
             log_d2=tuple(look.log_d2.tolist()),
             variational=variational or (math.nan,) * len(spreads),
             constraint=constraint,
-            slack=self.settings.kappa - self._known_constraint(variational, shares, constraint),
-            rho=equivalent_rho(self.settings.kappa, self.counts, self._constrained_lambdas(shares)),
+            slack=kappa - self._known_constraint(variational, shares, constraint),
+            rho=equivalent_rho(kappa, self.counts, self._constrained_lambdas(shares)),
             multiplier=multiplier,
+            pulled=pulled,
         )
 
     def _known_constraint(self, variational: tuple[float, ...], shares: Vector, exact: float) -> float:
@@ -152,7 +161,9 @@ class Measure(ABC):
     def eligible(self, look: Look) -> bool:
         """Whether the better-supported logger, that of the largest effective share, has S near 1.
 
-        A policy that has left every logger's support has a self-normalised risk made of a few rows.
+        A policy that has left every logger's support has a self-normalised risk made of a few rows, whose
+        mean weight may be near 1 by chance: `least_effective_rows` asks for more of them.
         """
         best = max(look.validation_spreads(), key=lambda spread: spread.effective_share)
-        return bool(self.settings.least_mean_weight <= best.mean <= self.settings.most_mean_weight)
+        near = self.settings.least_mean_weight <= best.mean <= self.settings.most_mean_weight
+        return bool(near and best.effective_rows >= self.settings.least_effective_rows)

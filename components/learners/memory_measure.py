@@ -88,7 +88,7 @@ class MemoryMeasure(Measure):
 def _spreads(part: LogPart, batch: LoggedBatch) -> tuple[Spread, ...]:
     weights = importance_weights(batch.log_target, batch.log_propensity, FINITE_CLIP)
     loggers = [weights[rows] for rows in part.by_logger]
-    return tuple(Spread(float(w.mean()), _effective_share(w), float(w.max())) for w in loggers)
+    return tuple(Spread(float(w.mean()), _effective_share(w), float(w.max()), len(w)) for w in loggers)
 
 
 def _effective_share(weights: Vector) -> float:

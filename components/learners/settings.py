@@ -73,7 +73,10 @@ class LearnerSettings:
     risk_rate: Annotated[float, "Adam's rate for the risk (Algorithm 1, step 4)", "not", "wcrm"] = 1e-4
     weight_decay: Annotated[float, "Adam's weight decay", "not", "wcrm"] = 0.0
     batch_size: Annotated[int, "rows of each logger a step"] = 500
-    epochs: Annotated[int, "passes over the log, at most", "not", "wcrm"] = 300
+    epochs: Annotated[int, "epochs, at most: what stands between two validations", "not", "wcrm"] = 300
+    passes_per_epoch: Annotated[
+        int, "passes over the log in an epoch", "not", "wcrm", "additive", "dr", "full-information"
+    ] = 1
     patience: Annotated[
         int, "epochs without a better validation score that end the training", "not", "wcrm"
     ] = 50
@@ -89,7 +92,7 @@ class LearnerSettings:
     lambda_floor: Annotated[float, "least share n_j lambda_j of a logger", "weighted", "wcrm", "dr"] = 0.0
     freeze_lambda: Annotated[bool, "keep lambda_j at 1/n", "weighted", "wcrm"] = False
     divergence: Annotated[DivergenceKind, "variational or exact", "-reg"] = DivergenceKind.VARIATIONAL
-    kappa: Annotated[float, "bound of the divergence", "-reg", "-exact"] = 10.0
+    kappa: Annotated[float, "bound of the divergence; -exact: of its excess over the least one", "-reg", "-exact"] = 10.0
     tau: Annotated[float, "temperature of the relaxed samples", "-reg"] = 1.0
     regulariser_rate: Annotated[float, "rate of the policy (Algorithm 2, step 4)", "-reg"] = 1e-4
     discriminator_rate: Annotated[float, "rate of the discriminator (Algorithm 2, step 5)", "-reg"] = 2.5e-4
@@ -104,7 +107,7 @@ class LearnerSettings:
     constraint_tolerance: Annotated[
         float, "by how much of kappa the chosen epoch may exceed it", "-exact"
     ] = 0.05
-    wcrm_clips: Annotated[tuple[float, ...], "cuts of the weights to try", "wcrm"] = (10.0, 30.0, 100.0)
+    wcrm_clips: Annotated[tuple[float, ...], "cuts of the weights to try; 0 for POEM's own", "wcrm"] = (10.0, 30.0, 100.0)
     wcrm_variances: Annotated[tuple[float, ...], "penalties of the variance to try", "wcrm"] = (0.1, 1.0)
     wcrm_l2s: Annotated[tuple[float, ...], "L2 penalties to try", "wcrm"] = (1e-3, 1e-2, 1e-1)
     wcrm_rounds: Annotated[int, "rounds of L-BFGS a choice, lambda* fixed in each", "wcrm"] = 5
@@ -126,6 +129,7 @@ class LearnerSettings:
     most_mean_weight: Annotated[
         float, "largest mean weight of the better-supported logger in a chosen epoch"
     ] = 2.0
+    least_effective_rows: Annotated[float, "least effective validation rows of that logger"] = 0.0
     pessimism: Annotated[float, "standard errors added to validation risks before they are compared"] = 1.0
     checkpoint_every: Annotated[int, "epochs between checkpoints; 0 for none"] = 10
     memory_rows: Annotated[int, "rows above which the log is streamed from disk; then as many are held"] = (
@@ -175,7 +179,12 @@ MEANINGS: dict[str, str] = {
 
 def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:
     """Settings that came after the first results were kept, and are off: these results are still theirs."""
-    return frozenset() if settings.warm_start else frozenset({"warm_start", "warm_start_rate"})
+    unused = set() if settings.warm_start else {"warm_start", "warm_start_rate"}
+    if settings.passes_per_epoch == 1:
+        unused.add("passes_per_epoch")
+    if settings.least_effective_rows == 0:
+        unused.add("least_effective_rows")
+    return frozenset(unused)
 
 
 def recorded_settings(settings: LearnerSettings) -> dict[str, Any]:
@@ -204,6 +213,7 @@ def _check_positive(settings: LearnerSettings) -> None:
     for name in (
         "batch_size",
         "epochs",
+        "passes_per_epoch",
         "patience",
         "inner_iterations",
         "minimum_steps",
@@ -224,6 +234,7 @@ def _check_positive(settings: LearnerSettings) -> None:
         "warm_up_epochs",
         "checkpoint_every",
         "pessimism",
+        "least_effective_rows",
         "constraint_tolerance",
     ):
         value = getattr(settings, name)

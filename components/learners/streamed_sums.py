@@ -36,7 +36,7 @@ class WeightSpread:
     def figures(self) -> Spread:
         """S_j, (sum w)^2 / (n sum w^2) and the largest weight."""
         share = self.total**2 / (self.count * self.squares) if self.squares > 0 else 0.0
-        return Spread(self.total / self.count * unit(self.largest), share, self.largest)
+        return Spread(self.total / self.count * unit(self.largest), share, self.largest, self.count)
 
 
 class LoggerMoments:

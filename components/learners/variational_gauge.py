@@ -3,17 +3,22 @@
 import torch
 from torch import Tensor
 
+from multilogger.components.discriminators import Discriminators
 from multilogger.components.learners.gauges import Scene
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
-from multilogger.components.networks import Discriminator
 from multilogger.components.torch_policies import relaxed_sample, whole
-from multilogger.components.variational import variational_objective
+from multilogger.components.variational import variational_value
 
 
 class VariationalGauge:
-    """One discriminator T a logger, which ascends F at each look (Algorithm 2, step 5).
+    """One discriminator T per logger, which ascends F at each look (Algorithm 2, step 5).
 
+    Both players move by their gradients at (theta_t, w_t), as printed: `look` leaves T where it is until
+    `step`, so that the policy may descend in between.
+
+    Choice: the policy acts at the contexts of the logged actions, so that T tells actions apart and not
+    contexts, and the share of a context in T is worked out once for both.
     Deviation: T ascends on the whole labels that the policy's relaxed samples stand for, and the policy
     descends through the relaxed ones. Trained on relaxed labels, T would only tell fractions from whole
     numbers, and F would estimate no divergence between h and h_j.
@@ -21,60 +26,59 @@ class VariationalGauge:
 
     def __init__(self, scene: Scene, features: int, labels: int, settings: LearnerSettings) -> None:
         self.scene, self.tau, self.batch_norm = scene, settings.tau, settings.discriminator_batch_norm
-        self.discriminators = [
-            Discriminator(features, labels, settings.discriminator_size, scene.generator)
-            for _ in range(scene.gauged)
-        ]
-        self.optimisers = [
-            torch.optim.Adam(t.parameters(), lr=settings.discriminator_rate) for t in self.discriminators
-        ]
-        self.halves: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        self.discriminators = Discriminators(
+            scene.gauged, features, labels, settings.discriminator_size, scene.generator
+        )
+        self.parameters = list(self.discriminators.parameters())
+        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.discriminator_rate, fused=True)
+        nothing = torch.empty(0)
+        self.contexts, self.relaxed, self.real = nothing, nothing, nothing
 
     def warm_up(self, steps: int) -> None:
         """An untrained T reports about 0 and would pass any threshold."""
         for _ in range(steps):
             self.look()
+            self.step()
 
     def look(self) -> Tensor:
-        """F of each T on fresh samples, taken before T's step on them: (J,)."""
-        self.halves = [self._draw(j) for j in range(self.scene.gauged)]
-        values = []
-        for (x, y, x_real, y_real), t, optimiser in zip(
-            self.halves, self.discriminators, self.optimisers, strict=True
-        ):
-            t.train()
-            value = variational_objective(t, x, whole(y), x_real, y_real)
-            optimiser.zero_grad()
-            (-value).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            values.append(value.detach())
-        return torch.stack(values)
+        """F of each T on fresh samples: (J,)."""
+        self._draw()
+        contexts = self.contexts
+        values = variational_value(*self.discriminators.actions(contexts, whole(self.relaxed), self.real))
+        self.optimiser.zero_grad()
+        (-values.sum()).backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
+        self.contexts = contexts.detach()
+        return values.detach()
+
+    def step(self) -> None:
+        """Algorithm 2, step 5, on the samples of the last look."""
+        self.optimiser.step()
 
     def objective(self, coefficients: Tensor) -> Tensor:
         """sum_j c_j F(theta, w^j) (Algorithm 2, step 4), but for what the policy cannot move.
 
-        Logged actions do not move with the policy, so without BatchNorm, which mixes the halves, T is asked
+        Logged actions do not move with the policy, so without BatchNorm, which mixes the lots, T is asked
         for the policy's actions alone.
         """
-        pairs = zip(self.discriminators, self.halves, strict=True)
         if self.batch_norm:
-            return coefficients @ torch.stack([variational_objective(t, *half) for t, half in pairs])
-        return coefficients @ torch.stack([t(x, y).mean() for t, (x, y, _, _) in pairs])
+            lots = self.discriminators.actions(self.contexts, self.relaxed, self.real)
+            return coefficients @ variational_value(*lots)
+        (values,) = self.discriminators.actions(self.contexts, self.relaxed)
+        return coefficients @ values.mean(dim=1)
 
-    def _draw(self, j: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Algorithm 2, steps 2 and 3: contexts and relaxed actions of the policy, then the logger's own."""
-        x = self.scene.at(self.scene.contexts(j))
+    def _draw(self) -> None:
+        """Algorithm 2, steps 2 and 3: logged actions of each logger, and relaxed ones of the policy there."""
+        logged = self.scene.logged()
+        loggers, rows, labels = logged.actions.shape
+        x = self.scene.at(logged.contexts.flatten())
         y = relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
-        return x, y, *self.scene.real(j)
+        self.relaxed, self.real = y.view(loggers, rows, labels), logged.actions
+        self.contexts = self.discriminators.contexts(x.view(loggers, rows, -1))
 
     def state(self) -> State:
-        state = State()
-        for j, (t, optimiser) in enumerate(zip(self.discriminators, self.optimisers, strict=True)):
-            state |= module_state(t).under(f"discriminator/{j}")
-            state |= optimiser_state(optimiser).under(f"optimiser/{j}")
-        return state
+        state = module_state(self.discriminators).under("discriminators")
+        return state | optimiser_state(self.optimiser).under("optimiser")
 
     def restore(self, state: State) -> None:
-        for j, (t, optimiser) in enumerate(zip(self.discriminators, self.optimisers, strict=True)):
-            t.load_state_dict(state.below(f"discriminator/{j}").tensors)
-            restore_optimiser(optimiser, state.below(f"optimiser/{j}"))
+        self.discriminators.load_state_dict(state.below("discriminators").tensors)
+        restore_optimiser(self.optimiser, state.below("optimiser"))

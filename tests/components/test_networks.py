@@ -1,7 +1,6 @@
 """The networks have the appendix's layers, and draw from their own generator only."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ from torch import nn
 
 from multilogger.components.errors import BadInput
 from multilogger.components.network_size import NetworkSize
-from multilogger.components.networks import Discriminator, PolicyNetwork
+from multilogger.components.networks import PolicyNetwork
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -44,17 +43,6 @@ def test_initialisation_comes_from_the_generator_alone() -> None:
     assert 0.2 < float(weights.abs().max()) <= 5**-0.5
 
 
-def test_discriminator_sees_context_constant_and_action() -> None:
-    network = Discriminator(2, 2, NetworkSize(hidden=()), seeded())
-    (linear,) = network.layers
-    assert isinstance(linear, nn.Linear)
-    with torch.no_grad():
-        linear.weight.copy_(torch.tensor([[1.0, 10.0, 100.0, 1e3, 1e4]]))
-        linear.bias.zero_()
-    x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 0], [0, 1]])
-    assert network(x, y).tolist() == [1 + 20 + 100 + 1e3, 3 + 40 + 100 + 1e4]
-
-
 def test_running_statistics_make_a_row_independent_of_its_batch() -> None:
     network = PolicyNetwork(5, 3, NetworkSize(), seeded())
     x = torch.randn(16, 5, generator=seeded(1))
@@ -63,29 +51,7 @@ def test_running_statistics_make_a_row_independent_of_its_batch() -> None:
     torch.testing.assert_close(network(x)[:2], network(x[:2]))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: NetworkSize(hidden=(10, 0)), "every hidden layer needs at least 1 node, got (10, 0)"),
-        (
-            lambda: Discriminator(2, 2, NetworkSize(), seeded())(torch.zeros(3, 2), torch.zeros(2, 2)),
-            "T needs one action a context, got 3 contexts and 2 actions",
-        ),
-    ],
-)
-def test_bad_input(call: Callable[[], object], message: str) -> None:
+def test_bad_input() -> None:
+    message = "every hidden layer needs at least 1 node, got (10, 0)"
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
-        call()
-
-
-@pytest.mark.parametrize("batch_norm", [False, True])
-def test_both_lots_of_actions_pass_through_as_one(batch_norm: bool) -> None:
-    network = Discriminator(4, 3, NetworkSize(hidden=(5,), batch_norm=batch_norm), seeded())
-    x, y = torch.randn(7, 4, generator=seeded()), torch.rand(7, 3, generator=seeded())
-    gradients = []
-    for ask in (lambda y: network(x, y), lambda y: network.of_both((x[:4], y[:4]), (x[4:], y[4:]))):
-        actions = y.clone().requires_grad_()
-        gradients.append(torch.autograd.grad(ask(actions)[:4].sum(), actions)[0])
-        network.zero_grad()
-    torch.testing.assert_close(*gradients, rtol=0, atol=0)
-    torch.testing.assert_close(network.of_both((x[:4], y[:4]), (x[4:], y[4:])), network(x, y), rtol=0, atol=0)
+        NetworkSize(hidden=(10, 0))

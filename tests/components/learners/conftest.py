@@ -15,13 +15,18 @@ from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
 
 
-def _make_log(contexts: int = 150, passes: tuple[int, ...] = (4, 3), seed: int = 5) -> TrainingLog:
+def _make_log(
+    contexts: int = 150,
+    passes: tuple[int, ...] = (4, 3),
+    seed: int = 5,
+    alphas: tuple[float, ...] = (0.05, 0.4),
+) -> TrainingLog:
     """Three labels of four features; a nearly uniform logger and a fair one, with logs of unequal length."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(contexts, 4)).astype(np.float32)
     slopes = np.array([[2.0, 0.0, 0.0, 1.0], [0.0, -2.0, 1.0, 0.0], [1.0, 1.0, -2.0, 0.0]])
     truth = (x @ slopes.T + 0.3 * rng.normal(size=(contexts, 3)) > 0).astype(np.uint8)
-    logits = tuple(alpha * (x @ slopes.T).astype(np.float64) for alpha in (0.05, 0.4))
+    logits = tuple(alpha * (x @ slopes.T).astype(np.float64) for alpha in alphas)
     plan = ReplayPlan(seed, 0.25, SplitBy.ROW, 10_000)
     parts = [
         (j, rows)

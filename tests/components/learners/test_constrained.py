@@ -16,7 +16,7 @@ from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED
 from multilogger.components.learners.settings import DivergenceKind, LearnerSettings
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.learners.variational_gauge import VariationalGauge
-from multilogger.components.variational import variational_objective
+from multilogger.components.variational import variational_value
 
 
 def far_learner(log: TrainingLog, objective: Objective, settings: LearnerSettings) -> DirectLearner:
@@ -63,8 +63,8 @@ def test_policy_descends_the_whole_variational_objective(
     gauge, coefficients = learner.constraint.gauge, learner.constraint.coefficients
     assert isinstance(gauge, VariationalGauge)
     gauge.look()
-    pairs = zip(gauge.discriminators, gauge.halves, strict=True)
-    whole = coefficients @ torch.stack([variational_objective(t, *half) for t, half in pairs])
+    lots = gauge.discriminators.actions(gauge.contexts, gauge.relaxed, gauge.real)
+    whole = coefficients @ variational_value(*lots)
     parameters = list(learner.network.parameters())
     expected = torch.autograd.grad(whole, parameters, retain_graph=True)
     ours = torch.autograd.grad(gauge.objective(coefficients), parameters)

@@ -63,7 +63,7 @@ def test_sums_do_not_depend_on_chunks_or_scale(rng: np.random.Generator, scale: 
     for w, d in zip(np.array_split(weights, chunks), np.array_split(delta, chunks), strict=True):
         spread, moments = spread.update(scale * w), moments.update(scale * w, d)
     share = weights.sum() ** 2 / (100 * weights @ weights)
-    figures = (scale * weights.mean(), share, scale * weights.max())
+    figures = (scale * weights.mean(), share, scale * weights.max(), 100)
     assert spread.figures == pytest.approx(figures, rel=EXACT)
     risk = self_normalised_risk([moments])
     value = weights @ delta / weights.sum()
@@ -79,4 +79,4 @@ def test_single_row_has_no_standard_error_and_no_weight_no_risk() -> None:
     none = LossMoments(centre=0.0).update(np.zeros(4), np.ones(4))
     with pytest.raises(BadInput, match="got weight 0 in all 4; the policy and the log have no action"):
         self_normalised_risk([none])
-    assert WeightSpread().update(np.zeros(4)).figures == (0.0, 0.0, 0.0)
+    assert WeightSpread().update(np.zeros(4)).figures == (0.0, 0.0, 0.0, 4)
