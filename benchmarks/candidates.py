@@ -22,7 +22,7 @@ from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.training_log import TrainingLog
 
 COLUMNS = (
-    "dataset", "method", "changed", "seeds", "score", "score_se", "risk", "against", "difference",
+    "dataset", "method", "preset", "changed", "seeds", "score", "score_se", "risk", "against", "difference",
     "difference_se", "eligible", "best_epoch", "cpu_seconds", "chosen",
 )  # fmt: skip
 
@@ -211,15 +211,15 @@ def write_rows(path: Path, fresh: list[dict[str, str]]) -> None:
     """
 
     def key(row: dict[str, str]) -> tuple[str, ...]:
-        return row["dataset"], row["method"], row["changed"]
+        return row["dataset"], row["method"], row["preset"], row["changed"]
 
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     if path.exists():
         with path.open(newline="") as file:
             rows = {key(row): row for row in csv.DictReader(file)}
-    searched = {(row["dataset"], row["method"]) for row in fresh}
+    searched = {(row["dataset"], row["method"], row["preset"]) for row in fresh}
     for row in rows.values():
-        if (row["dataset"], row["method"]) in searched:
+        if (row["dataset"], row["method"], row["preset"]) in searched:
             row["chosen"] = "false"
     rows |= {key(row): row for row in fresh}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,11 @@
-"""The search that chose the `tuned` presets, on validation scores alone.
+"""The search that chose what presets leave open, on validation scores alone.
 
     python benchmarks/search_presets.py <mirror> yeast weighted
     python benchmarks/search_presets.py <mirror> yeast weighted-reg --kappas 0.25 1 4 --taus 0.5 1 2
     python benchmarks/search_presets.py <mirror> tmc500 wcrm --set warm_start=5 --try clip=[3,10]
     python benchmarks/search_presets.py <mirror> yeast additive --only weight_decay input_dropout --mlflow
+    python benchmarks/search_presets.py <mirror> yeast naive-reg --preset printed-objective --draw 20 \
+        --try kappa=[0.05,0.1,0.3] tau=[1,2,4] regulariser_rate=[1e-3,4e-3]
 
 A method goes through its settings one after the other; `additive` by squared error on contexts that no member
 has seen. A constrained method is searched against a constraint that never binds, which is its direct twin bit
@@ -17,6 +19,7 @@ learned its contexts by heart. Seeds are not those of the reported measurements.
 import argparse
 import itertools
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +41,7 @@ from candidates import (
 )
 
 from multilogger.components.learners.methods import METHODS
-from multilogger.components.learners.presets import ADDITIVE_METHODS, NEVER_BINDS, preset
+from multilogger.components.learners.presets import ADDITIVE_METHODS, NEVER_BINDS, PRESETS, preset
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 from multilogger.components.learners.training_log import TrainingLog
 from multilogger.components.replay import SplitBy
@@ -147,6 +150,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("mirror", type=Path, help="folder with the LibSVM site's relative names")
     parser.add_argument("dataset")
     parser.add_argument("method", choices=METHODS)
+    parser.add_argument("--preset", choices=PRESETS, default="tuned", help="whose settings are the start")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--screen", type=int, default=2, help="seeds that screen the grid of a -reg method")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=JSON", help="changes of the start")
@@ -156,6 +160,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--kappas", type=float, nargs="+", default=list(KAPPAS))
     parser.add_argument("--taus", type=float, nargs="+", default=list(TAUS))
+    parser.add_argument("--draw", type=int, help="points of a -reg method drawn from the lists of --try")
     parser.add_argument("--also", nargs="*", default=[], metavar="JSON", help="candidates beside the grid")
     parser.add_argument("--mlflow", action="store_true", help="log every candidate at MLFLOW_TRACKING_URI")
     parser.add_argument("--results", type=Path, default=RESULTS, help="table that records the search")
@@ -183,20 +188,29 @@ def values_to_try(arguments: argparse.Namespace, start: LearnerSettings) -> Valu
     return values if arguments.only is None else {name: values[name] for name in arguments.only}
 
 
+def constraint_grid(arguments: argparse.Namespace, start: LearnerSettings, changed: Changes) -> list[Changes]:
+    """The points of a -reg method: a grid of kappa and tau, or draws from the lists that were given."""
+    also = [changed | typed(start, json.loads(text)) for text in arguments.also]
+    if not arguments.draw:
+        points = itertools.product(arguments.kappas, arguments.taus)
+        return [changed | {"kappa": kappa, "tau": tau} for kappa, tau in points] + also
+    lists, chance = values_to_try(arguments, start), random.Random(0)
+    drawn = [{name: chance.choice(values) for name, values in lists.items()} for _ in range(arguments.draw)]
+    return [changed | point for point in drawn] + also
+
+
 def main() -> None:
     arguments = parse()
     torch.set_num_threads(1)
     dataset, method = arguments.dataset, arguments.method
-    start = preset("tuned", dataset, method)
+    start = preset(arguments.preset, dataset, method)
     changed = typed(start, parsed(arguments.set))
     start = replace(start, **changed)
     benchmark = open_benchmark(arguments.mirror, dataset)
     logs = {seed: benchmark.log(seed, SplitBy.CONTEXT) for seed in arguments.seeds}
     tell = to_mlflow(dataset, method) if arguments.mlflow else show
     if method.endswith("-reg"):
-        points = itertools.product(arguments.kappas, arguments.taus)
-        grid: list[Changes] = [changed | {"kappa": kappa, "tau": tau} for kappa, tau in points]
-        grid += [changed | typed(start, json.loads(text)) for text in arguments.also]
+        grid = constraint_grid(arguments, start, changed)
         best, seen = constraint_search(method, logs, start, grid, arguments.screen, tell)
     else:
         values = values_to_try(arguments, start)
@@ -204,7 +218,8 @@ def main() -> None:
     print(f"chosen: {best.name}")  # noqa: T201
     show(best, seen[0])
     print(settings_as_json(best.settings))  # noqa: T201
-    write_rows(arguments.results, [row_of(dataset, method, c, seen[0], c is best) for c in seen])
+    rows = [row_of(dataset, method, c, seen[0], c is best) | {"preset": arguments.preset} for c in seen]
+    write_rows(arguments.results, rows)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ batched product serves all loggers, and the share of x in the first layer is wor
 that are asked for at it.
 """
 
+import itertools
 import math
 
 import torch
@@ -33,7 +34,7 @@ class Discriminators(nn.Module):
         self.of_action = _uniform((count, widths[0], labels), reach, generator)
         self.biases = nn.ParameterList([_uniform((count, widths[0], 1), reach, generator)])
         self.weights = nn.ParameterList()
-        for nodes, after in zip(widths[:-1], widths[1:], strict=True):
+        for nodes, after in itertools.pairwise(widths):
             reach = 1.0 / math.sqrt(nodes)
             self.weights.append(_uniform((count, after, nodes), reach, generator))
             self.biases.append(_uniform((count, after, 1), reach, generator))

@@ -59,10 +59,10 @@ class Scene:
     def logged(self) -> Logged:
         """B contexts and actions of each logger as logged (J, B), or drawn from h_avg (1, B; appendix)."""
         if not self.average:
-            lots = [
-                self.draws.logged(j, self.batch_size, self.generator) for j in range(self.gauged)
-            ]
-            return Logged(torch.stack([lot.contexts for lot in lots]), torch.stack([lot.actions for lot in lots]))
+            lots = [self.draws.logged(j, self.batch_size, self.generator) for j in range(self.gauged)]
+            return Logged(
+                torch.stack([lot.contexts for lot in lots]), torch.stack([lot.actions for lot in lots])
+            )
         contexts = self.contexts_of_all()
         shares = torch.from_numpy(self.counts / self.counts.sum())
         chosen = torch.multinomial(shares, len(contexts), replacement=True, generator=self.generator)

@@ -15,7 +15,7 @@ from torch import Tensor
 from multilogger.components.constraint import constraint_value, equivalent_rho
 from multilogger.components.learners.context_look import ContextLook
 from multilogger.components.learners.epoch_record import EpochRecord, expm1_or_inf, validation_score
-from multilogger.components.learners.objectives import Objective, shift_from
+from multilogger.components.learners.objectives import Objective, floor_shares, shift_from
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.policies import Matrix, Vector
@@ -95,6 +95,10 @@ class Measure(ABC):
         """The mean delta of each logger's training rows."""
 
     @abstractmethod
+    def log_propensities(self) -> Iterator[Vector]:
+        """log h_j(y|x) of the training rows under their own loggers, in lots."""
+
+    @abstractmethod
     def contexts_of(self, logger: int) -> Tensor:
         """The contexts of a logger's training rows, each once, in ascending order."""
 
@@ -152,7 +156,8 @@ class Measure(ABC):
         """The lambda_j of the constraint; that on h_avg has them all equal (section 6)."""
         if self.objective.average:
             return np.full(len(shares), 1.0 / self.counts.sum())
-        return np.asarray(shares / self.counts, dtype=np.float64)
+        floored = floor_shares(shares, self.settings.constraint_floor)
+        return np.asarray(floored / self.counts, dtype=np.float64)
 
     def score(self, risk: Risk) -> float:
         """What epochs are compared by."""

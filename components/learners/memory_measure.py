@@ -74,6 +74,9 @@ class MemoryMeasure(Measure):
     def mean_losses(self) -> tuple[float, ...]:
         return tuple(float(self.train.delta[rows].mean()) for rows in self.train.by_logger)
 
+    def log_propensities(self) -> Iterator[Vector]:
+        yield self.train.log_propensity
+
     def contexts_of(self, logger: int) -> Tensor:
         return torch.from_numpy(np.unique(self.train.context[self.train.by_logger[logger]]))
 

@@ -92,7 +92,12 @@ class LearnerSettings:
     lambda_floor: Annotated[float, "least share n_j lambda_j of a logger", "weighted", "wcrm", "dr"] = 0.0
     freeze_lambda: Annotated[bool, "keep lambda_j at 1/n", "weighted", "wcrm"] = False
     divergence: Annotated[DivergenceKind, "variational or exact", "-reg"] = DivergenceKind.VARIATIONAL
-    kappa: Annotated[float, "bound of the divergence; -exact: of its excess over the least one", "-reg", "-exact"] = 10.0
+    kappa: Annotated[
+        float, "bound of the divergence; -exact: of its excess over the least one", "-reg", "-exact"
+    ] = 10.0
+    constraint_floor: Annotated[
+        float, "least share n_j lambda_j of a logger in the constraint", "weighted-reg"
+    ] = 0.0
     tau: Annotated[float, "temperature of the relaxed samples", "-reg"] = 1.0
     regulariser_rate: Annotated[float, "rate of the policy (Algorithm 2, step 4)", "-reg"] = 1e-4
     discriminator_rate: Annotated[float, "rate of the discriminator (Algorithm 2, step 5)", "-reg"] = 2.5e-4
@@ -107,7 +112,11 @@ class LearnerSettings:
     constraint_tolerance: Annotated[
         float, "by how much of kappa the chosen epoch may exceed it", "-exact"
     ] = 0.05
-    wcrm_clips: Annotated[tuple[float, ...], "cuts of the weights to try; 0 for POEM's own", "wcrm"] = (10.0, 30.0, 100.0)
+    wcrm_clips: Annotated[tuple[float, ...], "cuts of the weights to try; 0 for POEM's own", "wcrm"] = (
+        10.0,
+        30.0,
+        100.0,
+    )
     wcrm_variances: Annotated[tuple[float, ...], "penalties of the variance to try", "wcrm"] = (0.1, 1.0)
     wcrm_l2s: Annotated[tuple[float, ...], "L2 penalties to try", "wcrm"] = (1e-3, 1e-2, 1e-1)
     wcrm_rounds: Annotated[int, "rounds of L-BFGS a choice, lambda* fixed in each", "wcrm"] = 5
@@ -182,8 +191,7 @@ def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:
     unused = set() if settings.warm_start else {"warm_start", "warm_start_rate"}
     if settings.passes_per_epoch == 1:
         unused.add("passes_per_epoch")
-    if settings.least_effective_rows == 0:
-        unused.add("least_effective_rows")
+    unused |= {name for name in ("least_effective_rows", "constraint_floor") if not getattr(settings, name)}
     return frozenset(unused)
 
 
@@ -246,7 +254,7 @@ def _check_ranges(settings: LearnerSettings) -> None:
     find_loss(settings.loss)
     if settings.folds < 2:
         raise BadInput(f"folds must be at least 2, got {settings.folds}; none would be left to judge")
-    for name in ("lambda_floor", "moving_average", "input_dropout"):
+    for name in ("lambda_floor", "constraint_floor", "moving_average", "input_dropout"):
         value = getattr(settings, name)
         if not 0 <= value < 1:
             raise BadInput(f"{name} must be at least 0 and below 1, got {value}")

@@ -83,6 +83,9 @@ class StreamedMeasure(Measure):
     def mean_losses(self) -> tuple[float, ...]:
         return tuple((self.log.train.delta_sums / self.log.train.counts).tolist())
 
+    def log_propensities(self) -> Iterator[Vector]:
+        return (chunk.log_propensity for chunk in self.log.chunks(validation=False))
+
     def contexts_of(self, logger: int) -> Tensor:
         return torch.from_numpy(np.flatnonzero(self.log.train_contexts[logger]))
 

@@ -17,6 +17,7 @@ from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.measure import Look
 from multilogger.components.learners.objectives import WEIGHTED
+from multilogger.components.learners.propensity_ratio import propensity_ratio
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State, module_state
@@ -46,9 +47,14 @@ class WCRMLearner:
         wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
         self.objective = source.wcrm(wide, self.start)
         self.shares = self.measure.counts / self.measure.counts.sum()
-        grid = itertools.product(settings.wcrm_clips, settings.wcrm_variances, settings.wcrm_l2s)
+        grid = itertools.product(self._clips(), settings.wcrm_variances, settings.wcrm_l2s)
         self.grid = [GridPoint(*point) for point in grid]
         self.fitted = 0
+
+    def _clips(self) -> list[float]:
+        """The cuts to try; one of 0 stands for POEM's own, which the log says."""
+        clips = self.settings.wcrm_clips
+        return [clip or propensity_ratio(self.measure.log_propensities()) for clip in clips]
 
     def _start(self, generator: torch.Generator) -> Matrix:
         """W_0: (d + 1, q)."""

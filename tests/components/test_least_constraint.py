@@ -33,7 +33,10 @@ def searched(loggers: KnownLoggers, log_shares: torch.Tensor, average: bool) -> 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.05, 0.95)])
 def test_least_is_that_of_a_search(shares: tuple[float, float], average: bool) -> None:
     loggers, log_shares = crf_loggers(0.05, 4.0), torch.tensor(shares, dtype=torch.float64).log()
-    found, best = Candidates.of(loggers).log_least(log_shares, average), searched(loggers, log_shares, average)
+    found, best = (
+        Candidates.of(loggers).log_least(log_shares, average),
+        searched(loggers, log_shares, average),
+    )
     assert best > 0.01, "these loggers differ"
     assert best - 1e-6 <= found <= 1.1 * best + 1e-3
 
@@ -49,6 +52,8 @@ def test_many_loggers_have_a_bounded_number_of_candidates() -> None:
     many = Candidates.of(crf_loggers(*np.geomspace(0.05, 2.0, 8)))
     assert many.log_moments.shape == (8 + 28, 3, 8)
     log_shares = torch.full((8,), -math.log(8), dtype=torch.float64)
-    assert 0.0 < many.log_least(log_shares, False) < float(
-        torch.logsumexp(log_terms(many.log_moments[0], log_shares, False), 0)
+    assert (
+        0.0
+        < many.log_least(log_shares, False)
+        < float(torch.logsumexp(log_terms(many.log_moments[0], log_shares, False), 0))
     )

@@ -139,6 +139,28 @@ def test_coefficients_follow_lambda(log: TrainingLog, quick: LearnerSettings) ->
     np.testing.assert_allclose(learner.constraint.coefficients.numpy(), terms / terms.sum(), rtol=1e-6)
 
 
+def test_floor_of_the_constraint_leaves_the_risk_alone(log: TrainingLog, quick: LearnerSettings) -> None:
+    learner = DirectLearner(log, WEIGHTED, True, replace(quick, constraint_floor=0.3), seed=0)
+    assert learner.constraint is not None
+    learner.constraint.start_epoch(np.array([0.999, 0.001]))
+    terms = np.array([0.7, 0.3]) ** 2 / learner.measure.counts
+    np.testing.assert_allclose(learner.constraint.coefficients.numpy(), terms / terms.sum(), rtol=1e-6)
+    shares = learner.look().shares()
+    learner.run_epoch()
+    np.testing.assert_array_equal(learner.shares, shares)
+
+
+def test_record_says_how_often_the_constraint_moved_the_policy(
+    log: TrainingLog, quick: LearnerSettings
+) -> None:
+    tight, loose = (
+        learn("naive-reg", log, replace(quick, epochs=2, kappa=kappa), 0).records for kappa in (1e-9, 1e9)
+    )
+    assert 0.5 < tight[0].pulled <= 1.0
+    assert [record.pulled for record in loose] == [0.0, 0.0]
+    assert math.isnan(learn("naive", log, replace(quick, epochs=1), 0).best.pulled)
+
+
 @pytest.mark.parametrize(
     ("method", "kind", "who"),
     [
