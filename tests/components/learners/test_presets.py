@@ -63,5 +63,7 @@ def test_constraint_is_open_where_nothing_was_searched() -> None:
 
 
 def test_unknown_preset() -> None:
-    with pytest.raises(BadInput, match="unknown preset 'mine'; choose one of paper, tuned"):
+    with pytest.raises(
+        BadInput, match="unknown preset 'mine'; choose one of paper, printed-objective, tuned"
+    ):
         preset("mine", "yeast", "naive")
