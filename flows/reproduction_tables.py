@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from multilogger.components.reproduction.additivity_rows import LEVEL, additivity_rows
 from multilogger.components.reproduction.choices import ChoiceRow, choice_rows
-from multilogger.components.reproduction.claims import IN_FEW_WORDS, judged_claims, tested_presets
+from multilogger.components.reproduction.claims import IN_FEW_WORDS, claim_presets, judged_claims
 from multilogger.components.reproduction.logger_study import LoggerStudyRow, logger_study_rows
 from multilogger.components.reproduction.page_numbers import (
     half_width,
@@ -75,7 +75,7 @@ def _paper(exp: float | None, with_paper: bool) -> dict[str, str]:
 def _claims(reproduction: Reproduction) -> Rows:
     """Each claim's verdict under each preset; with a single preset the report alone has them."""
     claims = judged_claims(reproduction)
-    presets = tested_presets(claims)
+    presets = claim_presets(claims)
     if len(presets) < 2:
         return []
     return [

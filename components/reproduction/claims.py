@@ -29,14 +29,14 @@ def judged_claims(reproduction: Reproduction) -> list[Claim]:
     return adjusted([*table2_claims(reproduction), *sweep_claims(reproduction)])
 
 
-def tested_presets(claims: Sequence[Claim]) -> list[str]:
+def claim_presets(claims: Sequence[Claim]) -> list[str]:
     """The presets that claims were tested under, from the paper's to ours."""
     return sorted({test.preset for claim in claims for test in claim.tests}, key=preset_rank)
 
 
 def summaries(claims: Sequence[Claim]) -> list[str]:
     """One sentence per preset, which names it if there are several."""
-    presets = tested_presets(claims)
+    presets = claim_presets(claims)
     if len(presets) < 2:
         return [summary(list(claims))]
     return [f"{preset_title(name).capitalize()}: {_lower(summary(_under(claims, name)))}" for name in presets]

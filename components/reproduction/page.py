@@ -17,7 +17,7 @@ from multilogger.components.reproduction.cells import (
     sweep_position,
 )
 from multilogger.components.reproduction.choices import ChoiceRow, choice_sentence
-from multilogger.components.reproduction.claims import summaries, tested_presets
+from multilogger.components.reproduction.claims import claim_presets, summaries
 from multilogger.components.reproduction.inline_svg import inline_svg
 from multilogger.components.reproduction.interval_strip import interval_strips
 from multilogger.components.reproduction.logger_study import LoggerStudyRow
@@ -81,7 +81,7 @@ def render_page(contents: Contents) -> str:
         .render(
             contents=contents,
             summaries=summaries(contents.claims),
-            claim_presets=tested_presets(contents.claims),
+            claim_presets=claim_presets(contents.claims),
             tests=_corrected_tests(contents.claims),
             own_tests=sum(len(claim.tests) for claim in contents.own_claims),
             strips={
@@ -130,7 +130,7 @@ def _corrected_tests(claims: Sequence[Claim]) -> str:
     """Over how many tests Holm's correction ran, for each preset if there are several."""
     counts = {
         preset: sum(not test.same and test.preset == preset for claim in claims for test in claim.tests)
-        for preset in tested_presets(claims)
+        for preset in claim_presets(claims)
     }
     if len(counts) == 1:
         return f"{next(iter(counts.values()))} tests"

@@ -58,11 +58,12 @@ def method_picture(name: str, title: str, rows: list[Table2Row]) -> Picture:
         axes.grid(visible=False, axis="y")
         _scale(axes, rows)
         mark_cut(axes, [reach for reach in reaches if reach is not None], upright=False)
-        axes.set_xlabel("EXP on test, log scale  (lower is better)")
+        several = len(presets) > 1
+        axes.set_xlabel(f"EXP on test, log scale{', 95 % intervals' if several else ''}  (lower is better)")
         drawing.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         for preset in presets:
-            said = f"{preset_title(preset) if len(presets) > 1 else 'ours'}, 95 % interval over seeds"
-            colour = PRESET_COLOURS.get(preset, SERIES[0]) if len(presets) > 1 else SERIES[0]
+            colour = PRESET_COLOURS.get(preset, SERIES[0]) if several else SERIES[0]
+            said = preset_title(preset) if several else "ours, 95 % interval over seeds"
             axes.plot([], [], "o", color=colour, markersize=5.5, label=said)
         if any(row.paper is not None for row in rows):
             axes.plot([], [], "D", color=INK, markerfacecolor="none", markersize=5, label="paper")

@@ -126,3 +126,5 @@ def test_a_cell_says_where_it_stands() -> None:
     assert Cell(dataset="yeast", method="naive", seed=3).name == "yeast · naive · seed 3"
     assert Cell(dataset="yeast", method="naive-reg", tau=2.5).name == "yeast · naive-reg · seed 0 · tau 2.5"
     assert Cell(dataset="yeast", method="naive", replay_count=8).place == "8 replays of logger 1"
+    printed = Cell(dataset="yeast", method="naive", preset="paper", tau=2.0)
+    assert printed.name == "yeast · naive · seed 0 · paper · tau 2"
