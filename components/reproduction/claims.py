@@ -13,11 +13,11 @@ from multilogger.components.reproduction.verdicts import Claim, Verdict, adjuste
 IN_FEW_WORDS = {
     "constraint": "the constraint helps",
     "wcrm": "both below WCRM",
-    "weighting": "which of the two is better",
+    "weighting": "Weighted-Reg is the better, on TMC Naive-Reg",
     "better-logger": "neither below the better logger",
-    "crf": "keeps up with the CRF",
-    "replay-naive": "more of logger 1 harms",
-    "replay-weighted": "more of logger 1 helps",
+    "crf": "Weighted-Reg keeps up with the CRF",
+    "replay-naive": "more of logger 1 harms Naive-Reg",
+    "replay-weighted": "more of logger 1 helps Weighted-Reg",
     "usually-better": "better at most temperatures",
     "stable": "stable at every temperature",
 }
