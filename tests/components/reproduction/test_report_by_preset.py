@@ -123,6 +123,7 @@ def test_a_single_preset_is_not_spoken_of(tmp_path: Path) -> None:
     page = outputs(everything(), tmp_path)["report.html"]
     assert "printed objective" not in page
     assert "ours: " not in page
+    assert "Constraint open" not in page
     part = section(page, "table2").split("</article>")[0]
     assert texts(texts_head(part), "th") == ["method", "EXP, ours", "paper", "greedy", "seeds"]
 
@@ -132,6 +133,7 @@ def test_a_single_preset_says_too_that_a_constraint_is_open(tmp_path: Path) -> N
     twin = [replace(cell, method="naive-reg") for cell in direct]
     page = outputs(Reproduction(table2=(*direct, *twin)), tmp_path)["report.html"]
     assert texts(section(page, "table2"), "td")[-4:] == ["constraint open", "3.551", "", "5"]
+    assert "<em>Constraint open</em> stands where" in page
 
 
 def test_failed_cells_are_told_with_their_preset(tmp_path: Path) -> None:
