@@ -227,10 +227,7 @@ def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
 def _planned(name: str, scope: Scope) -> list[Cell]:
     """An experiment under every preset; what does not depend on the preset is in it once, under the last."""
     cells = [cell for preset in scope.presets for cell in EXPERIMENTS[name](scope, preset)]
-    used = {
-        (dataset, method): presets_that_matter(scope.presets, dataset, method)
-        for dataset, method in {(cell.dataset, cell.method) for cell in cells}
-    }
+    used = {key: presets_that_matter(scope.presets, *key) for key in {(c.dataset, c.method) for c in cells}}
     return [cell for cell in cells if cell.preset in used[cell.dataset, cell.method]]
 
 
