@@ -4,8 +4,10 @@
     multilogger reproduce figure1 --dataset scene --dataset yeast --seeds 10 --out figures
     python benchmarks/gather_results.py table2 figures
 
-Of every CSV file, the rows of a dataset take the place of those of the same dataset that stood there; other
-datasets stay. Pictures have a dataset in their names and are copied.
+Of every CSV file, the rows of a dataset and preset take the place of those of the same dataset and preset
+that stood there; others stay. Claims are replaced one by one, each for the method that it speaks of, because
+a claim about Figures 2 and 3 comes from two folders. Pictures have dataset and preset in their names and are
+copied.
 """
 
 import argparse
@@ -14,28 +16,43 @@ import io
 import shutil
 from pathlib import Path
 
-from readme_results import RESULTS, main
+from readme_results import RESULTS, Row, main
 
-DATASET = "dataset"
+from multilogger.components.reproduction.preset_names import preset_rank
+
+CLAIMS = "claims.csv"
 
 
-def joined(old: str, new: str) -> str:
-    """The rows of both files, those of the new one where both have a dataset, datasets in the order met."""
-    tables = [list(csv.DictReader(io.StringIO(text))) for text in (old, new)]
-    latest = {row[DATASET]: rows for rows in tables for row in rows}
+def joined(name: str, old: str, new: str) -> str:
+    """The rows of both files, those of the new one where both have a key; datasets in the order met."""
+    readers = [csv.DictReader(io.StringIO(text)) for text in (old, new)]
+    latest: dict[tuple[str, ...], list[Row]] = {}
+    for reader in readers:
+        own: dict[tuple[str, ...], list[Row]] = {}
+        for row in reader:
+            own.setdefault(_key(name, row), []).append(row)
+        latest |= own
+    datasets = list(dict.fromkeys(key[0] for key in latest))
+    columns = dict.fromkeys(column for reader in reversed(readers) for column in reader.fieldnames or ())
     output = io.StringIO()
-    writer = csv.DictWriter(output, csv.DictReader(io.StringIO(new)).fieldnames or [], lineterminator="\n")
+    writer = csv.DictWriter(output, list(columns), restval="", lineterminator="\n")
     writer.writeheader()
-    for dataset, rows in latest.items():
-        writer.writerows(row for row in rows if row[DATASET] == dataset)
+    for key in sorted(latest, key=lambda key: (datasets.index(key[0]), preset_rank(key[1]))):
+        writer.writerows(latest[key])
     return output.getvalue()
+
+
+def _key(name: str, row: Row) -> tuple[str, ...]:
+    """Dataset and preset, if the file has one; of a claim its name too, and the method on the left."""
+    found = (row["dataset"], row.get("preset") or "")
+    return (*found, row["claim"], row["comparison"].split()[0].rstrip(",")) if name == CLAIMS else found
 
 
 def gather(folder: Path, results: Path) -> None:
     for path in sorted(folder.glob("*.csv")):
         kept = results / path.name
         old = kept.read_text(encoding="utf-8") if kept.exists() else ""
-        kept.write_text(joined(old, path.read_text(encoding="utf-8")), encoding="utf-8")
+        kept.write_text(joined(path.name, old, path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in sorted(folder.glob("*.svg")):
         shutil.copy(path, results / path.name)
 

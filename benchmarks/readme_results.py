@@ -8,9 +8,17 @@ Everything between `<!-- NAME -->` and `<!-- end NAME -->` is replaced. `--check
 """
 
 import csv
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from multilogger.components.reproduction.claims import IN_FEW_WORDS
+from multilogger.components.reproduction.method_names import method_rank
+from multilogger.components.reproduction.page_numbers import signed
+from multilogger.components.reproduction.preset_columns import OPEN
+from multilogger.components.reproduction.preset_names import OURS, TITLES
+from multilogger.components.reproduction.verdicts import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "reproduction"
@@ -20,25 +28,66 @@ Row = dict[str, str]
 
 
 def table2(folder: Path) -> str:
-    """Methods down, datasets across, the paper's number beside ours."""
+    """One table per dataset: methods down, presets across, the paper's number last."""
     rows = _read(folder / "table2.csv")
-    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    cells = {(row["dataset"], row["method"]): row for row in rows}
-    header = ["method", *(part for name in datasets for part in (name, "paper"))]
+    return "\n\n".join(
+        f"**{name}**\n\n{_by_preset([row for row in rows if row['dataset'] == name])}"
+        for name in dict.fromkeys(row["dataset"] for row in rows)
+    )
+
+
+def _by_preset(rows: list[Row]) -> str:
+    cells = {(row["method"], row["preset"]): row for row in rows}
+    paper = {row["method"]: f"{float(row['paper']):.3f}" if row["paper"] else "" for row in rows}
+    lines = [
+        [f"`{method}`", *(_exp(cells.get((method, preset))) for preset in TITLES), paper[method]]
+        for method in sorted(paper, key=method_rank)
+    ]
+    return _markdown(["method", *TITLES.values(), "paper"], lines)
+
+
+def claims(folder: Path) -> str:
+    """Each test of the paper's claims: presets across, the difference with its interval and the verdict."""
+    path = folder / "claims.csv"
+    rows = _read(path) if path.exists() else []
+    names = list(IN_FEW_WORDS)
+    cells = {(row["claim"], _comparison(row), row["dataset"], row["preset"]): row for row in rows}
     lines = [
         [
-            f"`{method}`",
-            *(part for name in datasets for part in _with_paper(cells.get((name, method)))),
+            f"{IN_FEW_WORDS[claim]}: {comparison}",
+            dataset,
+            *(_tested(cells.get((claim, comparison, dataset, preset))) for preset in TITLES),
         ]
-        for method in methods
+        for claim, comparison, dataset in sorted(
+            dict.fromkeys(key[:3] for key in cells), key=lambda key: names.index(key[0])
+        )
     ]
-    return _markdown(header, lines)
+    return _markdown(["claim", "dataset", *TITLES.values()], lines) if lines else ""
+
+
+def _comparison(row: Row) -> str:
+    """What is compared; the temperature that does worst may be another under another preset."""
+    return re.sub(r" at τ\s=\s\S+", "", row["comparison"])
+
+
+def _tested(row: Row | None) -> str:
+    """`−0.123 (−0.150 to −0.096) holds`; a policy that is compared with itself has no difference to show."""
+    if row is None:
+        return ""
+    verdict = row["verdict"].removesuffix(" with these seeds")
+    if verdict == Verdict.SAME or not row["difference_mean"]:
+        return verdict
+    digits = 4 if row["claim"].startswith("replay-") else 3
+    mean, *ends = (
+        signed(float(row[f"difference_{part}"]), digits) if row[f"difference_{part}"] else ""
+        for part in ("mean", "low", "high")
+    )
+    return f"{mean} ({' to '.join(ends)}) {verdict}" if all(ends) else f"{mean} {verdict}"
 
 
 def choices(folder: Path) -> str:
     """What each choice changes, paired by seed."""
-    rows = [row for row in _read(folder / "choices.csv") if row["choice"] != "default"]
+    rows = [row for row in _ours(folder / "choices.csv") if row["choice"] != "default"]
     lines = [
         [
             f"`{row['method']}`",
@@ -54,7 +103,7 @@ def choices(folder: Path) -> str:
 
 def loggers(folder: Path) -> str:
     """EXP by the number of loggers."""
-    rows = _read(folder / "loggers.csv")
+    rows = _ours(folder / "loggers.csv")
     counts = list(dict.fromkeys(row["loggers"] for row in rows))
     cells = {(row["method"], row["loggers"]): row for row in rows}
     lines = [
@@ -66,7 +115,7 @@ def loggers(folder: Path) -> str:
 
 def pairwise(folder: Path) -> str:
     """EXP where the loss does not add up."""
-    lines = [[f"`{row['method']}`", _mean(row)] for row in _read(folder / "pairwise.csv")]
+    lines = [[f"`{row['method']}`", _mean(row)] for row in _ours(folder / "pairwise.csv")]
     return _markdown(["method", "EXP"], lines)
 
 
@@ -74,13 +123,14 @@ def additivity(folder: Path) -> str:
     """How often the test of each dataset rejected."""
     lines = [
         [row["dataset"], f"{row['rejected_seeds']} of {row['seeds']}", f"{float(row['median_p']):.2g}"]
-        for row in _read(folder / "additivity.csv")
+        for row in _ours(folder / "additivity.csv")
     ]
     return _markdown(["dataset", "seeds with p < 0.05", "median p"], lines)
 
 
 BLOCKS: dict[str, Callable[[Path], str]] = {
     "table2": table2,
+    "claims": claims,
     "choices": choices,
     "loggers": loggers,
     "pairwise": pairwise,
@@ -93,19 +143,27 @@ def filled_in(text: str, folder: Path = RESULTS) -> str:
     for name, write in BLOCKS.items():
         start, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
         before, rest = text.split(start)
-        text = f"{before}{start}{write(folder)}\n{end}{rest.split(end, 1)[1]}"
+        block = f"{written}\n" if (written := write(folder)) else ""
+        text = f"{before}{start}{block}{end}{rest.split(end, 1)[1]}"
     return text
 
 
-def _with_paper(row: Row | None) -> tuple[str, str]:
+def _exp(row: Row | None) -> str:
     if row is None:
-        return "", ""
-    return _mean(row), f"{float(row['paper']):.3f}" if row["paper"] else ""
+        return ""
+    return OPEN if row.get("constraint") == "open" else _mean(row)
 
 
 def _mean(row: Row) -> str:
+    if not row["exp_low"]:
+        return f"{float(row['exp_mean']):.3f}" if row["exp_mean"] else ""
     half = (float(row["exp_high"]) - float(row["exp_low"])) / 2
     return f"{float(row['exp_mean']):.3f} ± {half:.3f}"
+
+
+def _ours(path: Path) -> list[Row]:
+    """The rows of our own preset; what goes beyond the paper is shown under it alone."""
+    return [row for row in _read(path) if row["preset"] == OURS]
 
 
 def _read(path: Path) -> list[Row]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from multilogger.components.reproduction.preset_names import OURS
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipeline import LEARN, learn_steps
 from multilogger.flows.settings import PipelineSettings, pipeline_settings
@@ -30,7 +31,11 @@ class Cell(BaseModel):
 
     @property
     def place(self) -> str:
-        """Where in a sweep the cell stands, for people."""
+        """Where in a sweep the cell stands, for people; before that its preset, if that is not ours."""
+        parts = ("" if self.preset == OURS else self.preset, self._position())
+        return " · ".join(part for part in parts if part)
+
+    def _position(self) -> str:
         if self.replay_count is not None:
             return f"{self.replay_count} replays of logger 1"
         if self.loggers is not None:

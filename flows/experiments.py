@@ -1,18 +1,17 @@
 """The paper's experiments (section 5) as cells: what to run for each table and figure."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
-from multilogger.components.learners.presets import NEVER_BINDS, preset
-from multilogger.components.learners.readers import reads
-from multilogger.components.learners.settings import READERS
+from multilogger.components.learners.presets import NEVER_BINDS
+from multilogger.components.learners.presets import preset as preset_settings
 from multilogger.flows.cells import Cell
+from multilogger.flows.scope import Scope, check_presets, presets_that_matter
 
 TABLE2_DATASETS = ("scene", "yeast", "tmc")
 FIGURE_DATASETS = ("yeast",)
@@ -72,61 +71,6 @@ CHOICES: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Scope:
-    """What a person asked for; None means the experiment's own datasets and methods."""
-
-    datasets: tuple[str, ...] | None = None
-    methods: tuple[str, ...] | None = None
-    seeds: int = 10
-    preset: str = "tuned"
-    mirror: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise BadInput(f"a reproduction needs at least one seed, got {self.seeds}")
-
-    def params(self) -> dict[str, Any]:
-        """What an MLflow run shows of it."""
-        own = {"datasets": self.datasets, "methods": self.methods, "seeds": self.seeds}
-        return {**own, "preset": self.preset, "mirror": self.mirror, **self.settings}
-
-    def command(self, target: str) -> str:
-        """The command that asks for it."""
-        words = ["multilogger reproduce", target]
-        words += [f"--dataset {name}" for name in self.datasets or ()]
-        words += [f"--method {name}" for name in self.methods or ()]
-        words += [f"--seeds {self.seeds}", f"--preset {self.preset}"]
-        words += [f"--mirror {shlex.quote(self.mirror)}"] if self.mirror else []
-        words += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in self.settings.items()]
-        return " ".join(words)
-
-    def cells(
-        self, dataset: str, method: str, settings: Mapping[str, Any] | None = None, **place: Any
-    ) -> list[Cell]:
-        """One cell a seed; what the person set wins over the experiment's, if the method reads it."""
-        typed = {name: value for name, value in self.settings.items() if _read(method, name)}
-        return [
-            Cell(
-                dataset=dataset,
-                method=method,
-                seed=seed,
-                preset=self.preset,
-                mirror=self.mirror,
-                settings={**(settings or {}), **typed},
-                **place,
-            )
-            for seed in range(self.seeds)
-        ]
-
-
-def _read(method: str, name: str) -> bool:
-    """Whether a method reads a setting, or another stage does."""
-    owner, _, setting = name.partition(".")
-    return owner != "learn" or setting not in READERS or reads(method, setting)
-
-
 IDENTITY = {"learn.method": "--method", "learn.preset": "--preset"}
 SEEDS = ("train-loggers.seed", "replay.seed", "learn.seed")
 VARIED: dict[str, tuple[str, ...]] = {
@@ -153,53 +97,53 @@ def _check_settings(experiments: Sequence[str], settings: Mapping[str, Any]) -> 
                 raise BadInput(f"{experiment} varies {name} itself; leave it out")
 
 
-def table2(scope: Scope) -> list[Cell]:
+def table2(scope: Scope, preset: str) -> list[Cell]:
     """Table 2: datasets x methods x seeds, with the references that an honest reader asks for."""
     methods = scope.methods or (*REFERENCE_METHODS, *METHODS)
     return [
         cell
         for dataset in scope.datasets or TABLE2_DATASETS
         for method in methods
-        for cell in scope.cells(dataset, method, TABLE2_LOGGERS.get(dataset))
+        for cell in scope.cells(preset, dataset, method, TABLE2_LOGGERS.get(dataset))
     ]
 
 
-def figure1(scope: Scope) -> list[Cell]:
+def figure1(scope: Scope, preset: str) -> list[Cell]:
     """Figure 1: h_1's log replayed 1 to 16 times beside 4 passes of h_2, and three flat lines."""
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
         for method in scope.methods or ("naive-reg", "weighted-reg"):
             for count in REPLAY_COUNTS:
-                settings = {**_binding(scope, dataset, method), "replay.passes": [count, H2_REPLAYS]}
-                cells += scope.cells(dataset, method, settings, replay_count=count)
+                settings = {**_binding(preset, dataset, method), "replay.passes": [count, H2_REPLAYS]}
+                cells += scope.cells(preset, dataset, method, settings, replay_count=count)
         for method in ("logger-1", "logger-2", "crf"):
-            cells += scope.cells(dataset, method)
+            cells += scope.cells(preset, dataset, method)
     return cells
 
 
-def figure2(scope: Scope) -> list[Cell]:
+def figure2(scope: Scope, preset: str) -> list[Cell]:
     """Figure 2: naive-reg over the temperature of its relaxed samples, and two flat lines."""
-    return _temperature_sweep(scope, "naive")
+    return _temperature_sweep(scope, preset, "naive")
 
 
-def figure3(scope: Scope) -> list[Cell]:
+def figure3(scope: Scope, preset: str) -> list[Cell]:
     """Figure 3: the same for weighted-reg."""
-    return _temperature_sweep(scope, "weighted")
+    return _temperature_sweep(scope, preset, "weighted")
 
 
-def choices(scope: Scope) -> list[Cell]:
+def choices(scope: Scope, preset: str) -> list[Cell]:
     """Where the paper is silent: one choice changed at a time, with the loggers of Table 2."""
     _check_no_methods(scope, "choices", ", ".join(CHOICES))
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
         for method, changes in CHOICES.items():
-            usual = {**TABLE2_LOGGERS.get(dataset, {}), **_binding(scope, dataset, method)}
+            usual = {**TABLE2_LOGGERS.get(dataset, {}), **_binding(preset, dataset, method)}
             for choice, change in changes.items():
-                cells += scope.cells(dataset, method, {**usual, **change}, choice=choice)
+                cells += scope.cells(preset, dataset, method, {**usual, **change}, choice=choice)
     return cells
 
 
-def loggers(scope: Scope) -> list[Cell]:
+def loggers(scope: Scope, preset: str) -> list[Cell]:
     """Beyond the paper: J = 2, 4, 8 loggers, alphas evenly spaced in their logarithm, as many rows in all."""
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
@@ -211,15 +155,19 @@ def loggers(scope: Scope) -> list[Cell]:
                     "train-loggers.alphas": alphas,
                     "replay.passes": ALL_PASSES // count,
                 }
-                cells += scope.cells(dataset, method, settings, loggers=count)
+                cells += scope.cells(preset, dataset, method, settings, loggers=count)
     return cells
 
 
-def pairwise(scope: Scope) -> list[Cell]:
+def pairwise(scope: Scope, preset: str) -> list[Cell]:
     """Beyond the paper: a loss that does not add up over labels, where `additive` errs and `dr` does not."""
     if scope.datasets not in (None, ("pairwise",)):
         raise BadInput("pairwise is a dataset of its own, simulated; leave --dataset out")
-    return [cell for method in scope.methods or PAIRWISE_METHODS for cell in scope.cells("pairwise", method)]
+    return [
+        cell
+        for method in scope.methods or PAIRWISE_METHODS
+        for cell in scope.cells(preset, "pairwise", method)
+    ]
 
 
 def _check_no_methods(scope: Scope, target: str, methods: str) -> None:
@@ -227,27 +175,27 @@ def _check_no_methods(scope: Scope, target: str, methods: str) -> None:
         raise BadInput(f"{target} has methods of its own ({methods}); leave --method out")
 
 
-def _temperature_sweep(scope: Scope, method: str) -> list[Cell]:
+def _temperature_sweep(scope: Scope, preset: str, method: str) -> list[Cell]:
     _check_no_methods(scope, "a temperature sweep", f"{method}, {method}-reg, wcrm")
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
         for tau in TEMPERATURES:
-            settings = {**_binding(scope, dataset, f"{method}-reg"), "learn.tau": tau}
-            cells += scope.cells(dataset, f"{method}-reg", settings, tau=tau)
+            settings = {**_binding(preset, dataset, f"{method}-reg"), "learn.tau": tau}
+            cells += scope.cells(preset, dataset, f"{method}-reg", settings, tau=tau)
         for line in (method, "wcrm"):
-            cells += scope.cells(dataset, line)
+            cells += scope.cells(preset, dataset, line)
     return cells
 
 
-def _binding(scope: Scope, dataset: str, method: str) -> dict[str, Any]:
+def _binding(preset: str, dataset: str, method: str) -> dict[str, Any]:
     """A constraint that binds, where the preset has none."""
     kappas = FIGURE_KAPPAS.get(dataset, FIGURE_KAPPAS["yeast"])
-    if method not in kappas or preset(scope.preset, dataset, method).kappa < NEVER_BINDS:
+    if method not in kappas or preset_settings(preset, dataset, method).kappa < NEVER_BINDS:
         return {}
     return {"learn.kappa": kappas[method]}
 
 
-EXPERIMENTS: dict[str, Callable[[Scope], list[Cell]]] = {
+EXPERIMENTS: dict[str, Callable[[Scope, str], list[Cell]]] = {
     "table2": table2,
     "figure1": figure1,
     "figure2": figure2,
@@ -262,10 +210,11 @@ TARGETS = (*EXPERIMENTS, "all")
 def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
     """The cells of every experiment of the targets; a typing error is said here, before anything runs."""
     plan: dict[str, list[Cell]] = {}
+    check_presets(scope.presets)
     _check_settings([name for target in targets for name in _experiments(target)], scope.settings)
     for target in targets:
         for name in _experiments(target):
-            plan[name] = EXPERIMENTS[name](_narrowed(name, scope) if target == "all" else scope)
+            plan[name] = _planned(name, _narrowed(name, scope) if target == "all" else scope)
     cells = [cell for planned in plan.values() for cell in planned]
     for cell in cells:
         cell.steps()
@@ -273,6 +222,13 @@ def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
         if not any(name in cell.settings for cell in cells):
             raise BadInput(f"none of these methods reads {name}; leave it out, or name other methods")
     return plan
+
+
+def _planned(name: str, scope: Scope) -> list[Cell]:
+    """An experiment under every preset; what does not depend on the preset is in it once, under the last."""
+    cells = [cell for preset in scope.presets for cell in EXPERIMENTS[name](scope, preset)]
+    used = {key: presets_that_matter(scope.presets, *key) for key in {(c.dataset, c.method) for c in cells}}
+    return [cell for cell in cells if cell.preset in used[cell.dataset, cell.method]]
 
 
 def _narrowed(name: str, scope: Scope) -> Scope:

@@ -12,13 +12,14 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.reproduction.report_folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
 from multilogger.flows.cells import Cell
-from multilogger.flows.experiments import Scope, plan_of
+from multilogger.flows.experiments import plan_of
 from multilogger.flows.flow_run import tidy, tracked_run
 from multilogger.flows.out_folder import writable_folder
 from multilogger.flows.reproduction_tables import reproduction_tables
 from multilogger.flows.run_cell import crown
 from multilogger.flows.run_cells import run_cells
 from multilogger.flows.running_servers import running_servers
+from multilogger.flows.scope import Scope, chosen_presets
 from multilogger.flows.tables import to_markdown
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.lookup import Lookup
@@ -50,18 +51,22 @@ def reproduce(
     datasets: list[str] | None = None,
     methods: list[str] | None = None,
     seeds: int = 10,
-    preset: str = "tuned",
+    preset: str | None = None,
     mirror: str | None = None,
     out: str = DEFAULT_OUT,
     settings: dict[str, Any] | None = None,
     workers: int = DEFAULT_WORKERS,
+    presets: list[str] | None = None,
 ) -> Reproduced:
     """Run every cell of a table or figure that is not finished, and write tables, figures and a report.
 
     `datasets` and `methods` default to the experiment's own; seeds are 0 to `seeds` - 1; `settings` maps
-    `stage.setting` to a value for every cell; `workers` cells run at a time.
+    `stage.setting` to a value for every cell; `workers` cells run at a time. `presets` are shown side by
+    side; `preset` names a single one, as older schedules do.
     """
-    scope = Scope(_given(datasets), _given(methods), seeds, preset, mirror, settings or {})
+    scope = Scope(
+        _given(datasets), _given(methods), seeds, chosen_presets(presets, preset), mirror, settings or {}
+    )
     return _reproduce([target], scope, Path(out), workers)
 
 
@@ -69,14 +74,15 @@ def reproduce(
 def replay_sweep(
     datasets: list[str] | None = None,
     seeds: int = 10,
-    preset: str = "tuned",
+    preset: str | None = None,
     mirror: str | None = None,
     out: str = DEFAULT_OUT,
     settings: dict[str, Any] | None = None,
     workers: int = DEFAULT_WORKERS,
+    presets: list[str] | None = None,
 ) -> Reproduced:
     """Figure 1."""
-    scope = Scope(_given(datasets), None, seeds, preset, mirror, settings or {})
+    scope = Scope(_given(datasets), None, seeds, chosen_presets(presets, preset), mirror, settings or {})
     return _reproduce(["figure1"], scope, Path(out), workers)
 
 
@@ -84,14 +90,15 @@ def replay_sweep(
 def temperature_sweep(
     datasets: list[str] | None = None,
     seeds: int = 10,
-    preset: str = "tuned",
+    preset: str | None = None,
     mirror: str | None = None,
     out: str = DEFAULT_OUT,
     settings: dict[str, Any] | None = None,
     workers: int = DEFAULT_WORKERS,
+    presets: list[str] | None = None,
 ) -> Reproduced:
     """Figures 2 and 3."""
-    scope = Scope(_given(datasets), None, seeds, preset, mirror, settings or {})
+    scope = Scope(_given(datasets), None, seeds, chosen_presets(presets, preset), mirror, settings or {})
     return _reproduce(["figure2", "figure3"], scope, Path(out), workers)
 
 
@@ -100,14 +107,17 @@ def reproduce_all(
     datasets: list[str] | None = None,
     methods: list[str] | None = None,
     seeds: int = 10,
-    preset: str = "tuned",
+    preset: str | None = None,
     mirror: str | None = None,
     out: str = DEFAULT_OUT,
     settings: dict[str, Any] | None = None,
     workers: int = DEFAULT_WORKERS,
+    presets: list[str] | None = None,
 ) -> Reproduced:
     """Every table and figure; `methods` are those of Table 2."""
-    scope = Scope(_given(datasets), _given(methods), seeds, preset, mirror, settings or {})
+    scope = Scope(
+        _given(datasets), _given(methods), seeds, chosen_presets(presets, preset), mirror, settings or {}
+    )
     return _reproduce(["all"], scope, Path(out), workers)
 
 
@@ -158,7 +168,7 @@ def _mlflow_address(store: Store) -> str:
 def _origin(scope: Scope) -> dict[str, str]:
     return {
         "multilogger": version("multilogger"),
-        "preset": scope.preset,
+        "preset": ", ".join(scope.presets),
         "seeds": f"0 to {scope.seeds - 1}" if scope.seeds > 1 else "0",
     }
 

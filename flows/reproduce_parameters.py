@@ -11,7 +11,7 @@ def reproduce_parameters(
     datasets: list[str] | None,
     methods: list[str] | None,
     seeds: int,
-    preset: str,
+    presets: list[str] | None,
     mirror: str | None,
     out: Path,
     assignments: list[str] | None,
@@ -26,7 +26,7 @@ def reproduce_parameters(
         "datasets": datasets or None,
         "methods": methods or None,
         "seeds": seeds,
-        "preset": preset,
+        "presets": presets or None,
         "mirror": mirror,
         "out": str(out),
         "settings": parse_assignments(assignments or [], "learn"),
@@ -36,11 +36,13 @@ def reproduce_parameters(
 
 def check_plan(parameters: dict[str, Any]) -> None:
     """Refuse what the flow would refuse, before anything starts; this loads the learners."""
-    from multilogger.flows.experiments import Scope, plan_of
+    from multilogger.flows.experiments import plan_of
+    from multilogger.flows.scope import Scope, chosen_presets
 
     datasets, methods = (tuple(parameters[name] or ()) or None for name in ("datasets", "methods"))
-    others = {name: parameters[name] for name in ("seeds", "preset", "mirror", "settings")}
-    plan_of([parameters["target"]], Scope(datasets, methods, **others))
+    presets = chosen_presets(parameters["presets"], None)
+    others = {name: parameters[name] for name in ("seeds", "mirror", "settings")}
+    plan_of([parameters["target"]], Scope(datasets, methods, presets=presets, **others))
 
 
 def from_any_folder(parameters: dict[str, Any]) -> dict[str, Any]:

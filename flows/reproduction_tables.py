@@ -1,8 +1,11 @@
-"""What a finished reproduction shows, as tables of text: one a part that was run."""
+"""What a finished reproduction shows, as tables of text: one per part that was run."""
+
+from collections.abc import Sequence
 
 from multilogger.components.reproduction.additivity_rows import LEVEL, additivity_rows
-from multilogger.components.reproduction.choices import choice_rows
-from multilogger.components.reproduction.logger_study import logger_study_rows
+from multilogger.components.reproduction.choices import ChoiceRow, choice_rows
+from multilogger.components.reproduction.claims import IN_FEW_WORDS, claim_presets, judged_claims
+from multilogger.components.reproduction.logger_study import LoggerStudyRow, logger_study_rows
 from multilogger.components.reproduction.page_numbers import (
     half_width,
     interval,
@@ -12,51 +15,90 @@ from multilogger.components.reproduction.page_numbers import (
     probability,
     signed,
 )
+from multilogger.components.reproduction.preset_columns import OPEN, exp_text, method_lines, shown_presets
+from multilogger.components.reproduction.preset_names import preset_title
 from multilogger.components.reproduction.results import Reproduction
-from multilogger.components.reproduction.sweeps import AXES, FIGURES, sweep_rows
-from multilogger.components.reproduction.table2 import pairwise_rows, table2_rows
+from multilogger.components.reproduction.sweeps import AXES, FIGURES, SweepRow, sweep_rows
+from multilogger.components.reproduction.table2 import Table2Row, pairwise_rows, table2_rows
+from multilogger.components.reproduction.verdicts import Verdict
 from multilogger.flows.tables import Rows
 
 
 def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     """Rows by title."""
-    tables: dict[str, Rows] = {"Table 2: expected Hamming loss on test (EXP)": _table2(reproduction)}
+    tables = _method_tables("Table 2: expected Hamming loss on test (EXP)", table2_rows(reproduction), True)
+    tables["Claims of the paper: which hold under which preset"] = _claims(reproduction)
     for figure in FIGURES:
         tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
     tables["Where the paper is silent: EXP, and its difference to our choice"] = _choices(reproduction)
     tables["More loggers: EXP with as many rows in all"] = _loggers(reproduction)
-    tables["When the loss does not add up: EXP"] = _pairwise(reproduction)
+    tables |= _method_tables("When the loss does not add up: EXP", pairwise_rows(reproduction), False)
     tables["Does the loss add up? Its test by each run of additive"] = _additivity(reproduction)
     return {title: rows for title, rows in tables.items() if rows}
 
 
-def _table2(reproduction: Reproduction) -> Rows:
+def _method_tables(title: str, rows: Sequence[Table2Row], with_paper: bool) -> dict[str, Rows]:
+    """One table of all datasets; with several presets one per dataset, where they stand side by side."""
+    presets = shown_presets(rows)
+    if len(presets) < 2:
+        return {title: [_method(row, with_paper) for row in rows]}
+    return {
+        f"{title} · {dataset}": [
+            {
+                "method": line.method,
+                **{preset_title(preset): exp_text(line.rows.get(preset)) for preset in presets},
+                **_paper(line.paper, with_paper),
+            }
+            for line in method_lines([row for row in rows if row.dataset == dataset])
+        ]
+        for dataset in dict.fromkeys(row.dataset for row in rows)
+    }
+
+
+def _method(row: Table2Row, with_paper: bool) -> dict[str, str]:
+    repeats = row.constraint_open
+    return {
+        "dataset": row.dataset,
+        "method": row.method,
+        "EXP": OPEN if repeats else loss(row.exp.mean),
+        "95 %": "" if repeats else half_width(row.exp),
+        "greedy": "" if repeats else loss(row.greedy_mean),
+        **_paper(row.paper, with_paper),
+        "seeds": str(row.exp.count),
+    }
+
+
+def _paper(exp: float | None, with_paper: bool) -> dict[str, str]:
+    return {"paper": "" if exp is None else loss(exp)} if with_paper else {}
+
+
+def _claims(reproduction: Reproduction) -> Rows:
+    """Each claim's verdict under each preset; with a single preset the report alone has them."""
+    claims = judged_claims(reproduction)
+    presets = claim_presets(claims)
+    if len(presets) < 2:
+        return []
     return [
         {
-            "dataset": row.dataset,
-            "method": row.method,
-            "EXP": loss(row.exp.mean),
-            "95 %": half_width(row.exp),
-            "greedy": loss(row.greedy_mean),
-            "paper": loss(row.paper) if row.paper is not None else "",
-            "seeds": str(row.exp.count),
+            "claim": IN_FEW_WORDS[claim.name],
+            "place": claim.place,
+            **{preset_title(name): _word(claim.by_preset.get(name)) for name in presets},
         }
-        for row in table2_rows(reproduction)
+        for claim in claims
     ]
 
 
-def _pairwise(reproduction: Reproduction) -> Rows:
-    return [
-        {
-            "dataset": row.dataset,
-            "method": row.method,
-            "EXP": loss(row.exp.mean),
-            "95 %": half_width(row.exp),
-            "greedy": loss(row.greedy_mean),
-            "seeds": str(row.exp.count),
-        }
-        for row in pairwise_rows(reproduction)
-    ]
+def _word(verdict: Verdict | None) -> str:
+    return "" if verdict is None else verdict.value.removesuffix(" with these seeds")
+
+
+def _several(rows: Sequence[SweepRow | ChoiceRow | LoggerStudyRow]) -> bool:
+    return len({row.preset for row in rows}) > 1
+
+
+def _preset(row: SweepRow | ChoiceRow | LoggerStudyRow, several: bool) -> dict[str, str]:
+    """A column of its own where presets must be told apart."""
+    return {"preset": preset_title(row.preset)} if several else {}
 
 
 def _additivity(reproduction: Reproduction) -> Rows:
@@ -71,44 +113,53 @@ def _additivity(reproduction: Reproduction) -> Rows:
 
 
 def _sweep(reproduction: Reproduction, figure: str) -> Rows:
+    rows = sweep_rows(reproduction, figure)
+    several = _several(rows)
     return [
         {
             "dataset": row.dataset,
             "method": row.method,
+            **_preset(row, several),
             AXES[figure]: "" if row.x is None else f"{row.x:g}",
             "1/EXP": inverse(row.inverse.mean),
             "95 %": inverse_half_width(row.inverse),
             "paper": inverse(row.paper) if row.paper is not None else "",
             "seeds": str(row.inverse.count),
         }
-        for row in sweep_rows(reproduction, figure)
+        for row in rows
     ]
 
 
 def _choices(reproduction: Reproduction) -> Rows:
+    rows = choice_rows(reproduction)
+    several = _several(rows)
     return [
         {
             "dataset": row.dataset,
             "method": row.method,
+            **_preset(row, several),
             "choice": row.choice,
             "EXP": loss(row.exp.mean),
             "difference": signed(row.difference.mean) if row.difference.count else "",
             "95 %": interval(row.difference),
             "seeds": str(row.exp.count),
         }
-        for row in choice_rows(reproduction)
+        for row in rows
     ]
 
 
 def _loggers(reproduction: Reproduction) -> Rows:
+    rows = logger_study_rows(reproduction)
+    several = _several(rows)
     return [
         {
             "dataset": row.dataset,
             "method": row.method,
+            **_preset(row, several),
             "loggers": str(row.loggers),
             "EXP": loss(row.exp.mean),
             "95 %": half_width(row.exp),
             "seeds": str(row.exp.count),
         }
-        for row in logger_study_rows(reproduction)
+        for row in rows
     ]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from multilogger.components.reproduction.cells import datasets_in_order, grouped
+from multilogger.components.reproduction.preset_names import preset_rank
 from multilogger.components.reproduction.results import CellResult, Reproduction
 
 TESTED_METHOD = "additive"
@@ -46,5 +47,5 @@ def additivity_rows(reproduction: Reproduction) -> list[AdditivityRow]:
         AdditivityRow(
             *key, tuple(groups[key]), tuple(c.additivity_p for c in groups[key] if c.additivity_p is not None)
         )
-        for key in sorted(groups, key=lambda key: (datasets.index(key[0]), key[1]))
+        for key in sorted(groups, key=lambda key: (datasets.index(key[0]), preset_rank(key[1])))
     ]

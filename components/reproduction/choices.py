@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from multilogger.components.reproduction.cells import datasets_in_order, exp_by_seed, grouped, paired
 from multilogger.components.reproduction.method_names import method_rank
+from multilogger.components.reproduction.preset_names import preset_rank
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds, p_value
 
@@ -93,7 +94,12 @@ def choice_rows(reproduction: Reproduction) -> list[ChoiceRow]:
     rows = [_row(group, groups.get((*key[:3], DEFAULT), [])) for key, group in groups.items()]
     return sorted(
         rows,
-        key=lambda r: (datasets.index(r.dataset), method_rank(r.method), r.preset, r.choice != DEFAULT),
+        key=lambda r: (
+            datasets.index(r.dataset),
+            method_rank(r.method),
+            preset_rank(r.preset),
+            r.choice != DEFAULT,
+        ),
     )
 
 

@@ -1,16 +1,54 @@
-"""All claims of the paper that a reproduction bears on, and the one sentence that sums them up."""
+"""All claims of the paper that a reproduction bears on, and the sentence per preset that sums them up."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from multilogger.components.reproduction.claims_sweeps import sweep_claims
 from multilogger.components.reproduction.claims_table2 import table2_claims
+from multilogger.components.reproduction.preset_names import preset_rank, preset_title
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.verdicts import Claim, Verdict, adjusted
 
+IN_FEW_WORDS = {
+    "constraint": "the constraint helps",
+    "wcrm": "both below WCRM",
+    "weighting": "Weighted-Reg is the better, on TMC Naive-Reg",
+    "better-logger": "neither below the better logger",
+    "crf": "Weighted-Reg keeps up with the CRF",
+    "replay-naive": "more of logger 1 harms Naive-Reg",
+    "replay-weighted": "more of logger 1 helps Weighted-Reg",
+    "usually-better": "better at most temperatures",
+    "stable": "stable at every temperature",
+}
+"""The claims by name, in the order in which they are shown."""
+
 
 def judged_claims(reproduction: Reproduction) -> list[Claim]:
-    """Section 5's claims with their tests; Holm's correction runs over all of them together."""
+    """Section 5's claims with their tests; Holm's correction runs over all of them that are of one preset."""
     return adjusted([*table2_claims(reproduction), *sweep_claims(reproduction)])
+
+
+def claim_presets(claims: Sequence[Claim]) -> list[str]:
+    """The presets that claims were tested under, from the paper's to ours."""
+    return sorted({test.preset for claim in claims for test in claim.tests}, key=preset_rank)
+
+
+def summaries(claims: Sequence[Claim]) -> list[str]:
+    """One sentence per preset, which names it if there are several."""
+    presets = claim_presets(claims)
+    if len(presets) < 2:
+        return [summary(list(claims))]
+    return [f"{preset_title(name).capitalize()}: {_lower(summary(_under(claims, name)))}" for name in presets]
+
+
+def _under(claims: Sequence[Claim], preset: str) -> list[Claim]:
+    own = [replace(c, tests=tuple(test for test in c.tests if test.preset == preset)) for c in claims]
+    return [claim for claim in own if claim.tests]
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def summary(claims: list[Claim]) -> str:

@@ -9,6 +9,7 @@ from multilogger.components.reproduction.claims_table2 import CONSTRAINED
 from multilogger.components.reproduction.exp_table import MARGIN, means_of
 from multilogger.components.reproduction.method_names import method_title
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, PaperSweep, paper_sweep
+from multilogger.components.reproduction.preset_names import preset_rank
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.statistics import mean_over_seeds, slope
 from multilogger.components.reproduction.sweeps import position
@@ -59,7 +60,7 @@ def sweep_claims(reproduction: Reproduction) -> list[Claim]:
 
 def _slope_tests(cells: Sequence[CellResult], method: str, side: Side) -> tuple[ClaimTest, ...]:
     tests = []
-    for (dataset, preset), several, curve in _curves(cells, "figure1", method):
+    for (dataset, preset), curve in _curves(cells, "figure1", method):
         # Choice: only seeds with every point, because the slope over fewer points is another quantity.
         counts = sorted(x for x in curve if curve[x])
         seeds = (
@@ -73,7 +74,7 @@ def _slope_tests(cells: Sequence[CellResult], method: str, side: Side) -> tuple[
         tests.append(
             ClaimTest(
                 dataset=dataset,
-                preset=preset if several else "",
+                preset=preset,
                 comparison=f"{method_title(method)}, slope over log₂ replays",
                 scale=Scale.SLOPE,
                 side=side,
@@ -169,32 +170,34 @@ def _printed(figure: str, dataset: str) -> PaperSweep | None:
 def _against_direct(
     reproduction: Reproduction, figure: str
 ) -> list[tuple[str, str, Curve, dict[int, float]]]:
-    """Dataset, preset (if there are several), the constrained curve and the direct line of a figure."""
+    """Dataset, preset, the constrained curve and the direct line of a figure."""
     cells: tuple[CellResult, ...] = getattr(reproduction, figure)
     reg = TEMPERATURE_FIGURES[figure]
     found = []
-    for (dataset, preset), several, curve in _curves(cells, figure, reg):
+    for (dataset, preset), curve in _curves(cells, figure, reg):
         lines = grouped(
             [c for c in cells if c.method == CONSTRAINED[reg] and c.dataset == dataset and c.tau is None],
             lambda c: c.preset,
         )
         line = lines.get(preset) or (next(iter(lines.values())) if len(lines) == 1 else None)
         if line and curve:
-            found.append((dataset, preset if several else "", curve, exp_by_seed(line)))
+            found.append((dataset, preset, curve, exp_by_seed(line)))
     return found
 
 
-def _curves(
-    cells: Sequence[CellResult], figure: str, method: str
-) -> list[tuple[tuple[str, str], bool, Curve]]:
-    """The curves of a method by dataset and preset, and whether there is more than one preset."""
+def _curves(cells: Sequence[CellResult], figure: str, method: str) -> list[tuple[tuple[str, str], Curve]]:
+    """The curves of a method by dataset and preset, the paper's preset first."""
     points = [c for c in cells if c.method == method and position(figure, c) is not None]
-    several = len({c.preset for c in points}) > 1
+    datasets = list(dict.fromkeys(c.dataset for c in points))
+    groups = grouped(points, lambda c: (c.dataset, c.preset))
+    keys = sorted(groups, key=lambda key: (datasets.index(key[0]), preset_rank(key[1])))
     return [
         (
             key,
-            several,
-            {x or 0.0: exp_by_seed(g) for x, g in grouped(group, lambda c: position(figure, c)).items()},
+            {
+                x or 0.0: exp_by_seed(g)
+                for x, g in grouped(groups[key], lambda c: position(figure, c)).items()
+            },
         )
-        for key, group in grouped(points, lambda c: (c.dataset, c.preset)).items()
+        for key in keys
     ]

@@ -13,6 +13,7 @@ from multilogger.components.reproduction.results import DatasetSize, Reproductio
 from multilogger.components.reproduction.sweeps import AXES, SweepRow
 from multilogger.components.reproduction.table1 import Table1Row
 from multilogger.components.reproduction.table2 import Table2Row
+from multilogger.components.reproduction.verdicts import Claim
 
 TABLE1_COLUMNS = ("features", "labels", "n_train", "n_test")
 METHOD_HEADER = (
@@ -33,7 +34,50 @@ def table1_csv(rows: Sequence[Table1Row]) -> str:
 
 
 def table2_csv(rows: Sequence[Table2Row]) -> str:
-    return _text((*METHOD_HEADER, "paper"), ((*_method(row), fixed(row.paper, 3)) for row in rows))
+    """The last column says `open` of a row that repeats its direct twin."""
+    return _text(
+        (*METHOD_HEADER, "paper", "constraint"),
+        ((*_method(row), fixed(row.paper, 3), "open" if row.constraint_open else "") for row in rows),
+    )
+
+
+def claims_csv(claims: Sequence[Claim]) -> str:
+    """One row per test; a verdict is by the test's own 95 % interval, `holm_p` is corrected in its preset."""
+    header = (
+        "claim",
+        "statement",
+        "dataset",
+        "preset",
+        "comparison",
+        "seeds",
+        "difference_mean",
+        "difference_low",
+        "difference_high",
+        "p",
+        "holm_p",
+        "verdict",
+        "paper_difference",
+    )
+    return _text(
+        header,
+        (
+            (
+                claim.name,
+                claim.statement,
+                test.dataset,
+                test.preset,
+                test.comparison,
+                str(test.sample.count),
+                *map(measured, (test.sample.mean, test.sample.low, test.sample.high)),
+                _probability(test.p),
+                _probability(test.adjusted_p),
+                test.verdict.value,
+                measured(test.paper_value),
+            )
+            for claim in claims
+            for test in claim.tests
+        ),
+    )
 
 
 def pairwise_csv(rows: Sequence[Table2Row]) -> str:
@@ -119,7 +163,7 @@ def choices_csv(rows: Sequence[ChoiceRow]) -> str:
                 measured(row.difference.mean),
                 measured(row.difference.low),
                 measured(row.difference.high),
-                "" if row.p is None else f"{row.p:.3g}",
+                _probability(row.p),
             )
             for row in rows
         ),
@@ -160,6 +204,10 @@ def failed_csv(reproduction: Reproduction) -> str:
 def _method(row: Table2Row) -> tuple[str, ...]:
     means = (row.exp.mean, row.exp.low, row.exp.high, row.greedy_mean)
     return (row.dataset, row.method, row.preset, str(row.exp.count), *map(measured, means))
+
+
+def _probability(p: float | None) -> str:
+    return "" if p is None else f"{p:.3g}"
 
 
 def _sizes(size: DatasetSize | None) -> tuple[str, ...]:

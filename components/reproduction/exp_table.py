@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from multilogger.components.reproduction.cells import exp_by_seed, grouped, paired
 from multilogger.components.reproduction.method_names import is_logger, method_rank, method_title
 from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_exp
+from multilogger.components.reproduction.preset_names import preset_rank
 from multilogger.components.reproduction.results import CellResult
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.components.reproduction.verdicts import ClaimTest, Scale, Side
@@ -48,7 +49,7 @@ class ExpTable:
         ours = means_of(pairs)
         return ClaimTest(
             dataset=dataset,
-            preset=preset if len(self._presets(dataset, left)) > 1 else "",
+            preset=preset,
             comparison=f"{method_title(left)} − {method_title(right)}",
             scale=Scale.EXP,
             side=side,
@@ -62,7 +63,8 @@ class ExpTable:
         )
 
     def _presets(self, dataset: str, method: str) -> list[str]:
-        return sorted(p for name, m, p in self._exps if (name, m) == (dataset, method))
+        own = [p for name, m, p in self._exps if (name, m) == (dataset, method)]
+        return sorted(own, key=preset_rank)
 
     def _find(self, dataset: str, method: str, preset: str) -> dict[int, float] | None:
         """A method's EXP by seed under the same preset; references may know only one, of another name."""

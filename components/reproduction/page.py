@@ -17,7 +17,7 @@ from multilogger.components.reproduction.cells import (
     sweep_position,
 )
 from multilogger.components.reproduction.choices import ChoiceRow, choice_sentence
-from multilogger.components.reproduction.claims import summary
+from multilogger.components.reproduction.claims import claim_presets, summaries
 from multilogger.components.reproduction.inline_svg import inline_svg
 from multilogger.components.reproduction.interval_strip import interval_strips
 from multilogger.components.reproduction.logger_study import LoggerStudyRow
@@ -31,6 +31,8 @@ from multilogger.components.reproduction.page_sections import (
 )
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, Discrepancy, discrepancies
 from multilogger.components.reproduction.plots import Picture
+from multilogger.components.reproduction.preset_columns import OPEN
+from multilogger.components.reproduction.preset_names import preset_title
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.sweeps import SweepRow
 from multilogger.components.reproduction.table1 import Table1Row
@@ -78,8 +80,9 @@ def render_page(contents: Contents) -> str:
         .get_template("report.html")
         .render(
             contents=contents,
-            summary=summary(list(contents.claims)),
-            tests=sum(not test.same for claim in contents.claims for test in claim.tests),
+            summaries=summaries(contents.claims),
+            claim_presets=claim_presets(contents.claims),
+            tests=_corrected_tests(contents.claims),
             own_tests=sum(len(claim.tests) for claim in contents.own_claims),
             strips={
                 claim.name: [Markup(s) for s in interval_strips(claim.tests)]
@@ -87,6 +90,7 @@ def render_page(contents: Contents) -> str:
             },
             failed=failed_cells(contents.reproduction),
             cells=cell_count(contents.reproduction),
+            several=len({cell.preset for cell in contents.reproduction.cells}) > 1,
             table2=method_sections(contents.table2, contents.pictures, partial(picture_name, "table2")),
             pairwise=method_sections(contents.pairwise, contents.pictures, lambda dataset: dataset),
             figures=figure_sections(contents.sweeps, contents.pictures),
@@ -109,15 +113,29 @@ def _environment(mlflow_url: str) -> Environment:
     )
     environment.filters |= {name: getattr(page_numbers, name) for name in NUMBER_FILTERS}
     environment.filters |= {"method": method_title, "reason": failure_reason, "position": sweep_position}
+    environment.filters["preset"] = preset_title
     environment.filters["svg"] = lambda picture: Markup(inline_svg(picture))
     environment.globals |= {
         "tested": page_numbers.tested,
         "tested_interval": page_numbers.tested_interval,
         "succeeded": succeeded,
+        "OPEN": OPEN,
         "sentence": choice_sentence,
         "link": lambda cell: run_address(mlflow_url, cell),
     }
     return environment
+
+
+def _corrected_tests(claims: Sequence[Claim]) -> str:
+    """Over how many tests Holm's correction ran, for each preset if there are several."""
+    counts = {
+        preset: sum(not test.same and test.preset == preset for claim in claims for test in claim.tests)
+        for preset in claim_presets(claims)
+    }
+    if len(counts) == 1:
+        return f"{next(iter(counts.values()))} tests"
+    named = ", ".join(f"{count} ({preset_title(preset)})" for preset, count in counts.items())
+    return f"the tests of each preset: {named}"
 
 
 def _discrepancies(sweeps: Mapping[str, Sequence[SweepRow]]) -> list[Discrepancy]:

@@ -9,6 +9,8 @@ from multilogger.components.reproduction.logger_study import LoggerStudyRow
 from multilogger.components.reproduction.method_names import MethodGroup, method_group
 from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_dataset, paper_table2
 from multilogger.components.reproduction.plots import Picture
+from multilogger.components.reproduction.preset_columns import MethodLine, method_lines, shown_presets
+from multilogger.components.reproduction.preset_names import OURS, preset_rank
 from multilogger.components.reproduction.sweeps import SweepRow
 from multilogger.components.reproduction.table2 import Table2Row, best_learned
 
@@ -21,29 +23,24 @@ GROUP_TITLES = {
 
 @dataclass(frozen=True)
 class Table2Section:
-    """One dataset of Table 2, its rows by group, its best row, and the paper's best."""
+    """One dataset of Table 2, its methods by group, its best row, and the paper's best."""
 
     dataset: str
-    groups: tuple[tuple[str, tuple[Table2Row, ...]], ...]
+    groups: tuple[tuple[str, tuple[MethodLine, ...]], ...]
     best: Table2Row | None
     paper_best: tuple[str, float] | None
     same_rows: str
-    presets: bool
+    presets: tuple[str, ...]
     picture: Picture | None
 
 
 @dataclass(frozen=True)
 class FigureSection:
-    """One dataset of Figure 1, 2 or 3."""
+    """One dataset and preset of Figure 1, 2 or 3."""
 
     figure: str
     picture: Picture
     rows: tuple[SweepRow, ...]
-
-    @property
-    def presets(self) -> bool:
-        """Whether presets must be told apart."""
-        return len({row.preset for row in self.rows if row.x is not None}) > 1
 
 
 @dataclass(frozen=True)
@@ -65,18 +62,23 @@ class LoggerSection:
     counts: tuple[int, ...]
     lines: Mapping[tuple[str, str], Mapping[int, LoggerStudyRow]]
 
+    @property
+    def presets(self) -> bool:
+        """Whether presets must be told apart."""
+        return len({preset for _, preset in self.lines}) > 1
+
 
 def method_sections(
     rows: Sequence[Table2Row], pictures: Mapping[str, Picture], picture_of: Callable[[str], str]
 ) -> list[Table2Section]:
-    """One a dataset, with the picture of the name that `picture_of` gives it."""
+    """One per dataset, with the picture of the name that `picture_of` gives it."""
     sections = []
     for dataset in dict.fromkeys(row.dataset for row in rows):
         own = [row for row in rows if row.dataset == dataset]
         groups = tuple(
             (title, members)
             for group, title in GROUP_TITLES.items()
-            if (members := tuple(row for row in own if method_group(row.method) is group))
+            if (members := tuple(line for line in method_lines(own) if method_group(line.method) is group))
         )
         sections.append(
             Table2Section(
@@ -85,8 +87,7 @@ def method_sections(
                 best=best_learned(list(rows), dataset),
                 paper_best=_paper_best(dataset),
                 same_rows=SAME_ROWS.get(dataset, ""),
-                presets=len({row.preset for row in own if method_group(row.method) is MethodGroup.LEARNED})
-                > 1,
+                presets=shown_presets(own),
                 picture=pictures.get(picture_of(dataset)),
             )
         )
@@ -99,23 +100,31 @@ def figure_sections(
     return [
         FigureSection(figure, pictures[name], own)
         for figure, rows in sweeps.items()
-        for name, own in by_picture(figure, rows).items()
-        if name in pictures
+        for key, own in by_preset(rows).items()
+        if (name := picture_name(figure, *key)) in pictures
     ]
 
 
-def by_picture(figure: str, rows: Sequence[SweepRow]) -> dict[str, tuple[SweepRow, ...]]:
-    """A figure's rows by the name of their picture, one a dataset."""
-    datasets = dict.fromkeys(row.dataset for row in rows)
+def by_preset(rows: Sequence[SweepRow]) -> dict[tuple[str, str], tuple[SweepRow, ...]]:
+    """A figure's rows by dataset and preset, the paper's preset first; a picture shows one such group."""
     return {
-        picture_name(figure, dataset): tuple(row for row in rows if row.dataset == dataset)
-        for dataset in datasets
+        (dataset, preset): _rows_under(own, preset)
+        for dataset in dict.fromkeys(row.dataset for row in rows)
+        if (own := [row for row in rows if row.dataset == dataset])
+        for preset in sorted({row.preset for row in own}, key=preset_rank)
     }
 
 
-def picture_name(part: str, dataset: str) -> str:
-    """A file name without its ending; a dataset may be called anything."""
-    return f"{part}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', dataset)}"
+def _rows_under(rows: Sequence[SweepRow], preset: str) -> tuple[SweepRow, ...]:
+    """The rows of a preset and those of methods that know but one, which do not depend on it."""
+    presets = {row.method: {other.preset for other in rows if other.method == row.method} for row in rows}
+    return tuple(row for row in rows if row.preset == preset or len(presets[row.method]) == 1)
+
+
+def picture_name(part: str, dataset: str, preset: str = OURS) -> str:
+    """A file name without its ending, with the preset if it is not ours; a dataset may be called anything."""
+    named = [part, dataset, *([preset] if preset not in ("", OURS) else [])]
+    return "-".join(re.sub(r"[^A-Za-z0-9_.-]+", "-", name) for name in named)
 
 
 def choice_sections(rows: Sequence[ChoiceRow]) -> list[ChoiceSection]:

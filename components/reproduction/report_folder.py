@@ -11,6 +11,7 @@ from multilogger.components.reproduction.claims_additive import additive_claims
 from multilogger.components.reproduction.csv_files import (
     additivity_csv,
     choices_csv,
+    claims_csv,
     failed_csv,
     loggers_csv,
     pairwise_csv,
@@ -20,7 +21,7 @@ from multilogger.components.reproduction.csv_files import (
 )
 from multilogger.components.reproduction.logger_study import logger_study_rows
 from multilogger.components.reproduction.page import Contents, render_page
-from multilogger.components.reproduction.page_sections import by_picture, picture_name
+from multilogger.components.reproduction.page_sections import by_preset, picture_name
 from multilogger.components.reproduction.plots import Picture
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.sweep_plot import sweep_picture
@@ -70,8 +71,9 @@ def _contents(
     if pairwise:
         pictures["pairwise"] = method_picture("pairwise", "A loss that does not add up · pairwise", pairwise)
     for figure, rows in sweeps.items():
-        for name, points in by_picture(figure, rows).items():
-            pictures[name] = sweep_picture(name, figure, list(points))
+        for (dataset, preset), points in by_preset(rows).items():
+            name = picture_name(figure, dataset, preset)
+            pictures[name] = sweep_picture(name, figure, preset, list(points))
     return Contents(
         reproduction=reproduction,
         claims=judged_claims(reproduction),
@@ -96,6 +98,8 @@ def _csv_files(contents: Contents) -> dict[str, str]:
         files = {"table2.csv": table2_csv(contents.table2), **files}
     if contents.table1:
         files = {"table1.csv": table1_csv(contents.table1), **files}
+    if contents.claims:
+        files["claims.csv"] = claims_csv(contents.claims)
     if contents.choices:
         files["choices.csv"] = choices_csv(contents.choices)
     if contents.loggers:

@@ -18,6 +18,7 @@ from multilogger.components.reproduction.plots import (
     mark_cut,
     spread,
 )
+from multilogger.components.reproduction.preset_names import OURS, preset_title
 from multilogger.components.reproduction.sweeps import SweepRow
 
 LINE_STYLES = (":", "-.", (0, (4, 1.5, 1, 1.5, 1, 1.5)), (0, (1, 3)))
@@ -36,33 +37,38 @@ TITLES = {
 }
 
 
-def sweep_picture(name: str, figure: str, rows: list[SweepRow]) -> Picture:
-    """One dataset's rows of a figure."""
+def sweep_picture(name: str, figure: str, preset: str, rows: list[SweepRow]) -> Picture:
+    """One dataset's rows of a figure under a preset, which the title names unless it is ours."""
     dataset = rows[0].dataset
+    where = [dataset, *([preset_title(preset)] if preset not in ("", OURS) else [])]
     with canvas(5.6, 4.6) as (drawing, axes):
         curves = [row for row in rows if row.x is not None]
         spare = iter(SERIES[2:] * 9)
         reaches = []
-        for (method, preset), group in groupby(curves, key=lambda r: (r.method, r.preset)):
+        for method, group in groupby(curves, key=lambda r: r.method):
             colour, points = SHADES.get(method) or next(spare), list(group)
             reaches += _reaches(points, colour)
-            _curve(axes, points, colour, _label(method, preset, rows))
+            _curve(axes, points, colour, method_title(method))
             _paper_curve(axes, figure, dataset, method, colour)
         for index, row in enumerate(row for row in rows if row.x is None):
             reaches += _reaches([row], SHADES.get(row.method, INK))
-            _line(axes, row, index, _label(row.method, row.preset, rows))
+            _line(axes, row, index, method_title(row.method))
         _paper_lines(axes, [row for row in rows if row.x is None])
         _scale(axes, figure, sorted({row.x for row in curves if row.x is not None}))
         _limit(axes, rows)
         mark_cut(axes, reaches, upright=True)
         axes.set_ylabel("1 / EXP  (higher is better)")
         axes.set_xlabel(AXIS_NAMES[figure])
-        axes.set_title(f"{TITLES[figure]} · {dataset}", loc="left", fontsize=10.5, fontweight="bold", pad=10)
+        # A preset's name would not fit on the line of the title.
+        title = (
+            f"{TITLES[figure]} · {dataset}" if len(where) == 1 else f"{TITLES[figure]}\n{' · '.join(where)}"
+        )
+        axes.set_title(title, loc="left", fontsize=10.5, fontweight="bold", pad=10)
         handles, labels = axes.get_legend_handles_labels()
         drawing.legend(
             handles, labels, loc="outside lower left", ncols=2, handlelength=3.2, columnspacing=1.6
         )
-        return encoded(name, f"{TITLES[figure]}, {dataset}", drawing)
+        return encoded(name, ", ".join((TITLES[figure], *where)), drawing)
 
 
 def _reaches(rows: list[SweepRow], colour: str) -> list[Reach]:
@@ -146,9 +152,3 @@ def _scale(axes: Axes, figure: str, positions: list[float]) -> None:
         axes.xaxis.set_major_locator(FixedLocator(positions))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
         axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _label(method: str, preset: str, rows: list[SweepRow]) -> str:
-    """The method's name, with its preset if the figure has it under several."""
-    several = len({row.preset for row in rows if row.method == method}) > 1
-    return f"{method_title(method)} ({preset})" if several else method_title(method)

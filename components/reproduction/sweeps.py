@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from multilogger.components.reproduction.cells import datasets_in_order, grouped, succeeded
 from multilogger.components.reproduction.method_names import method_rank
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, paper_sweep
+from multilogger.components.reproduction.preset_names import preset_rank
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 
@@ -44,7 +45,13 @@ def sweep_rows(reproduction: Reproduction, figure: str) -> list[SweepRow]:
     rows = [_row(figure, group) for group in groups.values()]
     return sorted(
         rows,
-        key=lambda r: (datasets.index(r.dataset), r.x is None, method_rank(r.method), r.preset, r.x or 0.0),
+        key=lambda r: (
+            datasets.index(r.dataset),
+            r.x is None,
+            method_rank(r.method),
+            preset_rank(r.preset),
+            r.x or 0.0,
+        ),
     )
 
 

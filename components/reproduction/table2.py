@@ -3,16 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from multilogger.components.reproduction.cells import datasets_in_order, grouped, succeeded
+from multilogger.components.reproduction.cells import (
+    datasets_in_order,
+    exp_by_seed,
+    grouped,
+    paired,
+    succeeded,
+)
 from multilogger.components.reproduction.method_names import MethodGroup, method_group, method_rank
 from multilogger.components.reproduction.paper_figures import paper_exp
+from multilogger.components.reproduction.preset_names import preset_rank
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 
 
 @dataclass(frozen=True)
 class Table2Row:
-    """A method on a dataset. `cells` are all that were run, by seed; means are of those that succeeded."""
+    """A method on a dataset. `cells` are all that were run, by seed; means are of those that succeeded.
+
+    `twin` are the cells of the direct method of a `-reg` method under the same preset; empty without one.
+    """
 
     dataset: str
     method: str
@@ -21,6 +31,13 @@ class Table2Row:
     exp: MeanOverSeeds
     greedy_mean: float | None
     paper: float | None
+    twin: tuple[CellResult, ...] = ()
+
+    @property
+    def constraint_open(self) -> bool:
+        """Whether EXP is that of the direct twin in every seed, to the last digit: no second result."""
+        pairs = paired(exp_by_seed(self.cells), exp_by_seed(self.twin))
+        return bool(pairs) and all(constrained == direct for constrained, direct in pairs)
 
 
 def table2_rows(reproduction: Reproduction) -> list[Table2Row]:
@@ -36,8 +53,8 @@ def pairwise_rows(reproduction: Reproduction) -> list[Table2Row]:
 def method_rows(cells: Sequence[CellResult], datasets: Sequence[str]) -> list[Table2Row]:
     """Rows by dataset in the order given, then by method in the canonical order, then by preset."""
     groups = grouped(cells, lambda c: (c.dataset, c.method, c.preset))
-    keys = sorted(groups, key=lambda k: (datasets.index(k[0]), method_rank(k[1]), k[2]))
-    return [_row(groups[key]) for key in keys]
+    keys = sorted(groups, key=lambda k: (datasets.index(k[0]), method_rank(k[1]), preset_rank(k[2])))
+    return [_row(groups[key], groups.get((key[0], _direct(key[1]), key[2]), [])) for key in keys]
 
 
 def best_learned(rows: list[Table2Row], dataset: str) -> Table2Row | None:
@@ -52,7 +69,12 @@ def best_learned(rows: list[Table2Row], dataset: str) -> Table2Row | None:
     return min(learned, key=lambda row: row.exp.mean or 0.0, default=None)
 
 
-def _row(cells: list[CellResult]) -> Table2Row:
+def _direct(method: str) -> str:
+    """`weighted-reg` -> `weighted`; of another method a name that no method has."""
+    return method.removesuffix("-reg") if method.endswith("-reg") else ""
+
+
+def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:
     good = [cell for cell in cells if succeeded(cell)]
     greedy = mean_over_seeds([cell.greedy for cell in good if cell.greedy is not None])
     first = cells[0]
@@ -64,4 +86,5 @@ def _row(cells: list[CellResult]) -> Table2Row:
         exp=mean_over_seeds([cell.exp for cell in good if cell.exp is not None]),
         greedy_mean=greedy.mean,
         paper=paper_exp(first.dataset, first.method),
+        twin=tuple(twin),
     )

@@ -1,4 +1,7 @@
-"""Table 2 as a picture: one dataset, a row a method, ours with its interval, the paper's number hollow."""
+"""Table 2 as a picture: one dataset, one row per method, ours with its interval, the paper's number hollow.
+
+Several presets stand below each other in a method's row, each in a colour of its own.
+"""
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -15,54 +18,87 @@ from multilogger.components.reproduction.plots import (
     encoded,
     mark_cut,
 )
+from multilogger.components.reproduction.preset_columns import (
+    OPEN,
+    MethodLine,
+    method_lines,
+    shown_presets,
+)
+from multilogger.components.reproduction.preset_names import preset_title
 from multilogger.components.reproduction.table2 import Table2Row
 
 ROW_HEIGHT = 0.33
-COLOURS = {MethodGroup.LOGGER: MUTED, MethodGroup.LEARNED: SERIES[0], MethodGroup.REFERENCE: MUTED}
+STEP = 0.24
+"""How far apart presets are in the row of a method, rows being 1 apart."""
+
+PRESET_COLOURS = {"paper": SERIES[1], "printed-objective": SERIES[2]}
 
 
 def method_picture(name: str, title: str, rows: list[Table2Row]) -> Picture:
     """The rows of one dataset; the axis is logarithmic because the loggers are far off."""
-    with canvas(5.6, 1.5 + ROW_HEIGHT * len(rows)) as (drawing, axes):
-        for place, row in enumerate(rows):
-            _row(axes, place, row)
-        for place in range(1, len(rows)):
-            if method_group(rows[place].method) != method_group(rows[place - 1].method):
+    presets, lines = shown_presets(rows), method_lines(rows)
+    height = ROW_HEIGHT * (1 + STEP * (len(presets) - 1))
+    with canvas(5.6, 1.5 + height * len(lines)) as (drawing, axes):
+        reaches = [
+            _mark(axes, place + _shift(line, preset), row, _colour(line, preset))
+            for place, line in enumerate(lines)
+            for preset, row in line.rows.items()
+            if not row.constraint_open
+        ]
+        for place, line in enumerate(lines):
+            if line.paper is not None:
+                axes.plot(
+                    [line.paper], [place], "D", color=INK, markerfacecolor="none", markersize=5, zorder=4
+                )
+            if place and method_group(line.method) != method_group(lines[place - 1].method):
                 axes.axhline(place - 0.5, color=GRID, linewidth=1.2)
-        axes.set_yticks(range(len(rows)), [_label(row, rows) for row in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_yticks(range(len(lines)), [_label(line) for line in lines])
+        axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
         _scale(axes, rows)
-        mark_cut(axes, _reaches(rows), upright=False)
-        axes.set_xlabel("EXP on test, log scale  (lower is better)")
+        mark_cut(axes, [reach for reach in reaches if reach is not None], upright=False)
+        several = len(presets) > 1
+        axes.set_xlabel(f"EXP on test, log scale{', 95 % intervals' if several else ''}  (lower is better)")
         drawing.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
-        axes.plot([], [], "o", color=SERIES[0], markersize=5.5, label="ours, 95 % interval over seeds")
+        for preset in presets:
+            colour = PRESET_COLOURS.get(preset, SERIES[0]) if several else SERIES[0]
+            said = preset_title(preset) if several else "ours, 95 % interval over seeds"
+            axes.plot([], [], "o", color=colour, markersize=5.5, label=said)
         if any(row.paper is not None for row in rows):
             axes.plot([], [], "D", color=INK, markerfacecolor="none", markersize=5, label="paper")
         drawing.legend(loc="outside lower left", ncols=2)
         return encoded(name, title, drawing)
 
 
-def _row(axes: Axes, place: int, row: Table2Row) -> None:
-    colour = COLOURS[method_group(row.method)]
-    if row.exp.low is not None and row.exp.high:
-        axes.plot(
-            [max(row.exp.low, 1e-6), row.exp.high], [place, place], color=colour, linewidth=2.4, alpha=0.55
-        )
+def _shift(line: MethodLine, preset: str) -> float:
+    """Presets of a method about the middle of its row."""
+    return STEP * (list(line.rows).index(preset) - (len(line.rows) - 1) / 2)
+
+
+def _colour(line: MethodLine, preset: str) -> str:
+    """That of the preset, or of the method's group if there is but one."""
+    if line.only is None:
+        return PRESET_COLOURS.get(preset, SERIES[0])
+    return SERIES[0] if method_group(line.method) is MethodGroup.LEARNED else MUTED
+
+
+def _mark(axes: Axes, place: float, row: Table2Row, colour: str) -> Reach | None:
+    """A mean and its interval; returns the interval, which the axis may cut."""
     if row.exp.mean:
         axes.plot([row.exp.mean], [place], "o", color=colour, markersize=5.5, zorder=3)
-    if row.paper is not None:
-        axes.plot([row.paper], [place], "D", color=INK, markerfacecolor="none", markersize=5, zorder=4)
+    if row.exp.low is None or row.exp.high is None:
+        return None
+    if row.exp.high:
+        ends = [max(row.exp.low, 1e-6), row.exp.high]
+        axes.plot(ends, [place, place], color=colour, linewidth=2.4, alpha=0.55)
+    return Reach(place, row.exp.low, row.exp.high, colour)
 
 
-def _reaches(rows: list[Table2Row]) -> list[Reach]:
-    ends = [(place, row.exp.low, row.exp.high, row.method) for place, row in enumerate(rows)]
-    return [
-        Reach(place, low, high, COLOURS[method_group(method)])
-        for place, low, high, method in ends
-        if low is not None and high is not None
-    ]
+def _label(line: MethodLine) -> str:
+    """The method's name; one whose constraint is open under every preset has no mark, and says why."""
+    open_everywhere = all(row.constraint_open for row in line.rows.values())
+    return f"{method_title(line.method)} ({OPEN})" if open_everywhere else method_title(line.method)
 
 
 def _scale(axes: Axes, rows: list[Table2Row]) -> None:
@@ -75,8 +111,3 @@ def _scale(axes: Axes, rows: list[Table2Row]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.tick_params(axis="x", which="minor", length=0)
-
-
-def _label(row: Table2Row, rows: list[Table2Row]) -> str:
-    several = len({other.preset for other in rows if other.method == row.method}) > 1
-    return f"{method_title(row.method)} ({row.preset})" if several else method_title(row.method)

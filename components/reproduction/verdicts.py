@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from multilogger.components.reproduction.preset_names import preset_rank
 from multilogger.components.reproduction.statistics import CONFIDENCE, MeanOverSeeds, holm, p_value
 
 
@@ -35,7 +36,7 @@ class ClaimTest:
 
     `ours` and `paper` are the pairs of means behind a difference, if it is one. `paper_value` is the tested
     quantity in the paper's own numbers; `note` and `paper_note` say more of ours and theirs.
-    `adjusted_p` is Holm's, over all tests of a report.
+    `adjusted_p` is Holm's, over all tests of a report that are of the same preset.
     """
 
     dataset: str
@@ -107,6 +108,12 @@ class Claim:
     def verdict(self) -> Verdict:
         return overall(test.verdict for test in self.tests)
 
+    @property
+    def by_preset(self) -> dict[str, Verdict]:
+        """A verdict of its own for each preset that was run, from the paper's to ours."""
+        presets = sorted({test.preset for test in self.tests}, key=preset_rank)
+        return {name: overall(t.verdict for t in self.tests if t.preset == name) for name in presets}
+
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
     """One word for several tests: a claim holds if all of them do, in part if only some do."""
@@ -121,14 +128,21 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def adjusted(claims: Sequence[Claim]) -> list[Claim]:
-    """The same claims with Holm's correction over all tests that could be done."""
-    p_values = [test.p for claim in claims for test in claim.tests if test.p is not None]
-    corrected = iter(holm(p_values))
+    """The same claims with Holm's correction over all tests of a preset that could be done.
+
+    Choice: a preset is a reproduction of its own, so that no verdict depends on which others were run beside.
+    """
+    families: dict[str, list[float]] = {}
+    for test in (test for claim in claims for test in claim.tests):
+        if test.p is not None:
+            families.setdefault(test.preset, []).append(test.p)
+    corrected = {preset: iter(holm(p_values)) for preset, p_values in families.items()}
     return [
         replace(
             claim,
             tests=tuple(
-                test if test.p is None else replace(test, adjusted_p=next(corrected)) for test in claim.tests
+                test if test.p is None else replace(test, adjusted_p=next(corrected[test.preset]))
+                for test in claim.tests
             ),
         )
         for claim in claims

@@ -23,8 +23,14 @@ Method = Annotated[
         "full-information; or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
     ),
 ]
-Preset = Annotated[
-    str, typer.Option(help="paper: the printed settings; tuned: ours, chosen on validation risk.")
+PRESETS_HELP = (
+    "paper: the printed settings; printed-objective: the printed objective with our network and rates; "
+    "tuned: ours, chosen on validation risk."
+)
+Preset = Annotated[str, typer.Option(help=PRESETS_HELP)]
+Presets = Annotated[
+    list[str] | None,
+    typer.Option("--preset", help=f"{PRESETS_HELP} Repeatable, to see them side by side. Default: tuned."),
 ]
 Target = Annotated[
     str,

@@ -13,7 +13,7 @@ from multilogger.flows.commands.options import (
     Methods,
     Mirror,
     Out,
-    Preset,
+    Presets,
     Seeds,
     Set,
     Target,
@@ -28,7 +28,7 @@ def reproduce(
     datasets: Datasets = None,
     methods: Methods = None,
     seeds: Seeds = 10,
-    preset: Preset = "tuned",
+    presets: Presets = None,
     mirror: Mirror = None,
     out: Out = Path("reproduction"),
     workers: Workers = 2,
@@ -40,7 +40,7 @@ def reproduce(
         from multilogger.flows.session import flow_session
 
         parameters = reproduce_parameters(
-            target, datasets, methods, seeds, preset, mirror, out, assignments, workers
+            target, datasets, methods, seeds, presets, mirror, out, assignments, workers
         )
         with flow_session(context.obj, partial(check_plan, parameters)) as terminal:
             from multilogger.flows.reproduce import reproduce as flow
@@ -69,7 +69,7 @@ def serve(
     datasets: Datasets = None,
     methods: Methods = None,
     seeds: Seeds = 10,
-    preset: Preset = "tuned",
+    presets: Presets = None,
     mirror: Mirror = None,
     out: Out = Path("reproduction"),
     workers: Workers = 2,
@@ -84,7 +84,7 @@ def serve(
 
         Store.current().open()  # Prefect makes its home there when it is imported
         parameters = reproduce_parameters(
-            target, datasets, methods, seeds, preset, mirror, out, assignments, workers
+            target, datasets, methods, seeds, presets, mirror, out, assignments, workers
         )
         check_plan(parameters)
         called = name or "-".join([target, *(datasets or [])])

@@ -5,7 +5,8 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import NEVER_BINDS
 from multilogger.flows.cells import Cell
-from multilogger.flows.experiments import CHOICES, EXPERIMENTS, TARGETS, Scope, plan_of
+from multilogger.flows.experiments import CHOICES, EXPERIMENTS, TARGETS, plan_of
+from multilogger.flows.scope import Scope
 
 
 def test_table2_is_datasets_by_methods_by_seeds() -> None:
@@ -55,7 +56,7 @@ def test_sweeps_have_a_constraint_that_binds_where_the_preset_leaves_it_open(dat
 
 
 def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
-    cells = plan_of(["figure2"], Scope(seeds=1, preset="paper"))["figure2"]
+    cells = plan_of(["figure2"], Scope(seeds=1, presets=("paper",)))["figure2"]
     assert {c.chosen()["learn"].params()["kappa"] for c in cells if c.tau is not None} == {10.0}
 
 
@@ -96,7 +97,7 @@ def test_own_settings_reach_the_methods_that_read_them() -> None:
         ("table3", Scope(), "unknown target 'table3'; choose one of " + ", ".join(TARGETS)),
         ("table2", Scope(methods=("magic",)), "unknown method 'magic'"),
         ("table2", Scope(datasets=("mars",)), "unknown dataset 'mars'"),
-        ("table2", Scope(preset="best"), "unknown preset 'best'"),
+        ("table2", Scope(presets=("best",)), "unknown preset 'best'"),
         ("table2", Scope(settings={"learn.tau": -1}), "tau must be above 0"),
         (
             "table2",
@@ -125,3 +126,5 @@ def test_a_cell_says_where_it_stands() -> None:
     assert Cell(dataset="yeast", method="naive", seed=3).name == "yeast · naive · seed 3"
     assert Cell(dataset="yeast", method="naive-reg", tau=2.5).name == "yeast · naive-reg · seed 0 · tau 2.5"
     assert Cell(dataset="yeast", method="naive", replay_count=8).place == "8 replays of logger 1"
+    printed = Cell(dataset="yeast", method="naive", preset="paper", tau=2.0)
+    assert printed.name == "yeast · naive · seed 0 · paper · tau 2"

@@ -140,7 +140,7 @@ def test_killed_learning_goes_on_from_its_checkpoint(
     ("choices", "message"),
     [
         ({"method": "magic"}, "unknown method 'magic'; choose one of naive, weighted, balanced"),
-        ({"preset": "best"}, "unknown preset 'best'; choose one of paper, tuned"),
+        ({"preset": "best"}, "unknown preset 'best'; choose one of paper, printed-objective, tuned"),
         ({"settings": {"learn.tau": -1}}, "tau must be above 0, got -1"),
         ({"settings": {"learn.tau": "hot"}}, "bad setting learn.tau: .*number.*, got 'hot'"),
         ({"settings": {"learn.hidden": "8,x"}}, r"bad setting learn.hidden.1: .*integer"),

@@ -28,4 +28,4 @@ def test_a_file_in_the_way_is_refused_before_a_reproduction_begins(tmp_path: Pat
         ):
             refuse(out)
     with pytest.raises(BadInput, match="choose another with --out"):
-        reproduce_parameters("table2", ["digits"], ["crf"], 1, "tuned", None, out, None, 1)
+        reproduce_parameters("table2", ["digits"], ["crf"], 1, None, None, out, None, 1)

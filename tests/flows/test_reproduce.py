@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mlflow import MlflowClient
@@ -63,6 +64,23 @@ def test_everything_is_in_mlflow_and_every_number_leads_to_its_run(store_root: P
         assert run.info.run_name == f"digits · {cell.method} · seed 0"
         assert run.data.metrics["exp"] == cell.exp
         assert cell.page in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_presets_side_by_side(store_root: Path, tmp_path: Path) -> None:
+    """`naive` is learned twice, `crf` depends on no preset; the parameter of older schedules still works."""
+    both, single = tmp_path / "both", tmp_path / "single"
+    wanted: dict[str, Any] = {"datasets": ["digits"], "seeds": 1, "settings": QUICK, "workers": 1}
+    done = reproduce(methods=["naive", "crf"], presets=["paper", "tuned"], out=str(both), **wanted)
+    rows = rows_of(both / "table2.csv")
+    shown = [("naive", "paper"), ("naive", "tuned"), ("crf", "tuned")]
+    assert [(row["method"], row["preset"]) for row in rows] == shown
+    assert rows[0]["exp_mean"] != rows[1]["exp_mean"]
+    assert len(list((store_root / "artifacts" / "evaluate").iterdir())) == 3
+    parent = MlflowClient(Store(store_root).tracking_uri).get_run(done.run_id)
+    assert parent.data.params["preset"] == "paper, tuned"
+    assert "--preset paper --preset tuned" in (both / "report.html").read_text()
+    reproduce(methods=["naive"], preset="paper", out=str(single), **wanted)
+    assert rows_of(single / "table2.csv") == rows[:1]
 
 
 @pytest.mark.slow

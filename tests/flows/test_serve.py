@@ -168,7 +168,7 @@ def test_bad_schedules(given: dict[str, str], message: str) -> None:
 
 
 def parameters(target: str = "table2", dataset: str = "digits", mirror: str | None = None) -> dict[str, Any]:
-    typed = reproduce_parameters(target, [dataset], None, 3, "tuned", mirror, Path("out"), ["tau=2"], 1)
+    typed = reproduce_parameters(target, [dataset], None, 3, ["tuned"], mirror, Path("out"), ["tau=2"], 1)
     check_plan(typed)
     return from_any_folder(typed)
 

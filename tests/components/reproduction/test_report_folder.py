@@ -64,7 +64,7 @@ def tags(page: bytes) -> list[tuple[str, dict[str, str | None]]]:
 
 def test_every_part_is_there(files: dict[str, bytes]) -> None:
     sweeps = ("figure1", "figure2", "figure3")
-    names = ("table1", "table2", *sweeps, "choices", "loggers", "pairwise", "additivity")
+    names = ("table1", "table2", "claims", *sweeps, "choices", "loggers", "pairwise", "additivity")
     tables = {f"{name}.csv" for name in names}
     pictures = {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
     assert set(files) == tables | pictures | {"report.html"}

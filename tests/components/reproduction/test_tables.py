@@ -38,8 +38,8 @@ def test_table2_by_hand() -> None:
     """3, 4, 5: mean 4, half-width t(0.975, 2) / sqrt(3) = 4.302653 / 1.732051 = 2.484138."""
     found = table2_csv(table2_rows(Reproduction(table2=tuple(cell("naive", s, 3.0 + s) for s in range(3)))))
     assert found == (
-        "dataset,method,preset,seeds,exp_mean,exp_low,exp_high,greedy_mean,paper\n"
-        "yeast,naive,tuned,3,4.000000,1.515862,6.484138,2.000000,4.001\n"
+        "dataset,method,preset,seeds,exp_mean,exp_low,exp_high,greedy_mean,paper,constraint\n"
+        "yeast,naive,tuned,3,4.000000,1.515862,6.484138,2.000000,4.001,\n"
     )
 
 

@@ -1,0 +1,122 @@
+"""How files of several reproductions become those that the README is written from."""
+
+import csv
+import io
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+TABLE2 = "dataset,method,preset,seeds,exp_mean,exp_low,exp_high,greedy_mean,paper"
+CLAIMS = (
+    "claim,statement,dataset,preset,comparison,seeds,difference_mean,difference_low,difference_high,p,holm_p,"
+    "verdict,paper_difference"
+)
+AT = "at τ\u00a0=\u00a0"
+
+Joined = Callable[[str, str, str], str]
+
+
+@pytest.fixture(scope="module")
+def joined() -> Joined:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        found: Joined = runpy.run_path(str(BENCHMARKS / "gather_results.py"))["joined"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def readme() -> dict[str, Any]:
+    return runpy.run_path(str(BENCHMARKS / "readme_results.py"))
+
+
+def lines(header: str, *rows: str) -> str:
+    return "\n".join((header, *rows)) + "\n"
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_rows_are_replaced_by_dataset_and_preset(joined: Joined) -> None:
+    header = "dataset,method,preset,exp_mean"
+    old = lines(header, "scene,naive,tuned,1", "scene,crf,tuned,2", "yeast,naive,tuned,3")
+    new = lines(header, "scene,naive,paper,4", "yeast,naive,tuned,5")
+    assert joined("table2.csv", old, new) == lines(
+        header, "scene,naive,paper,4", "scene,naive,tuned,1", "scene,crf,tuned,2", "yeast,naive,tuned,5"
+    )
+    assert joined("table2.csv", "", new) == new
+
+
+def test_files_without_a_preset_are_replaced_by_dataset(joined: Joined) -> None:
+    old, new = lines("dataset,labels", "scene,6", "yeast,14"), lines("dataset,labels", "scene,7")
+    assert joined("table1.csv", old, new) == lines("dataset,labels", "scene,7", "yeast,14")
+
+
+def test_a_new_column_is_empty_in_old_rows(joined: Joined) -> None:
+    old, new = lines("dataset,preset", "scene,tuned"), lines("dataset,preset,constraint", "yeast,tuned,open")
+    forth = lines("dataset,preset,constraint", "scene,tuned,", "yeast,tuned,open")
+    assert joined("table2.csv", old, new) == forth
+    assert joined("table2.csv", new, old) == lines(
+        "dataset,preset,constraint", "yeast,tuned,open", "scene,tuned,"
+    )
+
+
+def test_claims_are_replaced_one_by_one(joined: Joined) -> None:
+    """Figure 2 has one test of a claim and Figure 3 another; the temperature that does worst may move."""
+    header = "claim,dataset,preset,comparison,p"
+    old = lines(
+        header,
+        f"stable,yeast,tuned,Naive-Reg {AT}1 − Naive,1",
+        f"stable,yeast,paper,Naive-Reg {AT}1 − Naive,2",
+    )
+    new = lines(
+        header,
+        f"stable,yeast,tuned,Naive-Reg {AT}2 − Naive,3",
+        f"stable,yeast,tuned,Weighted-Reg {AT}1 − Weighted,4",
+    )
+    assert [row["p"] for row in read(joined("claims.csv", old, new))] == ["2", "3", "4"]
+
+
+def test_table2_of_the_readme_has_a_column_per_preset(readme: dict[str, Any], tmp_path: Path) -> None:
+    text = lines(
+        f"{TABLE2},constraint",
+        "yeast,naive-reg,paper,2,4.000000,3.900000,4.100000,3.9,3.551,",
+        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,open",
+        "yeast,logger-1,tuned,1,6.000000,,,2.9,6.898,",
+        "scene,dr,tuned,2,0.500000,0.400000,0.600000,0.4,,",
+    )
+    (tmp_path / "table2.csv").write_text(text, encoding="utf-8")
+    head = "| method | as printed | printed objective | ours | paper |\n| --- | --- | --- | --- | --- |\n"
+    assert readme["table2"](tmp_path) == (
+        f"**yeast**\n\n{head}"
+        "| `logger-1` |  |  | 6.000 | 6.898 |\n"
+        "| `naive-reg` | 4.000 ± 0.100 |  | constraint open | 3.551 |\n\n"
+        f"**scene**\n\n{head}"
+        "| `dr` |  |  | 0.500 ± 0.100 |  |"
+    )
+
+
+def test_claims_of_the_readme(readme: dict[str, Any], tmp_path: Path) -> None:
+    text = lines(
+        CLAIMS,
+        f"stable,S,yeast,paper,Naive-Reg {AT}1 − Naive,2,0.1,-0.2,0.4,0.5,1,undecided with these seeds,",
+        f"stable,S,yeast,tuned,Naive-Reg {AT}5 − Naive,2,-0.1234,-0.15,-0.096,0.01,0.02,holds,0.1",
+        "constraint,C,yeast,tuned,Naive-Reg − Naive,2,0,0,0,,,no difference,-0.45",
+        "constraint,C,yeast,paper,Naive-Reg − Naive,1,-0.2,,,,,undecided with these seeds,-0.45",
+    )
+    (tmp_path / "claims.csv").write_text(text, encoding="utf-8")
+    assert readme["claims"](tmp_path).splitlines() == [
+        "| claim | dataset | as printed | printed objective | ours |",
+        "| --- | --- | --- | --- | --- |",
+        "| the constraint helps: Naive-Reg − Naive | yeast | −0.200 undecided |  | no difference |",
+        "| stable at every temperature: Naive-Reg − Naive | yeast | +0.100 (−0.200 to +0.400) undecided |  "
+        "| −0.123 (−0.150 to −0.096) holds |",
+    ]
+
+
+def test_without_claims_the_readme_says_nothing_of_them(readme: dict[str, Any], tmp_path: Path) -> None:
+    assert readme["claims"](tmp_path) == ""
