@@ -66,8 +66,7 @@ class Discriminators(nn.Module):
         z = torch.cat([torch.baddbmm(contexts, self.of_action, y.transpose(1, 2)) for y in lots], dim=2)
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases[1:], strict=True)):
             z = torch.baddbmm(bias, weight, self._normalised(z, layer).relu())
-        values: Tensor = z.squeeze(1)
-        return values.split(rows, dim=1)
+        return torch.split(z.squeeze(1), rows, dim=1)
 
     def _normalised(self, z: Tensor, layer: int) -> Tensor:
         """Every node of a layer (J, h, rows) at mean 0 and variance 1 over its rows, scaled and shifted."""

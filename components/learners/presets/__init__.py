@@ -16,12 +16,14 @@ from multilogger.components.learners.settings import LearnerSettings
 
 __all__ = ["ADDITIVE", "ADDITIVE_METHODS", "NEVER_BINDS", "PAPER", "PRESETS", "preset"]
 
-PRESETS: dict[str, Callable[[str, str], LearnerSettings]] = {
+OF_THE_PAPER: dict[str, Callable[[str, str], LearnerSettings]] = {
     "paper": paper_preset,
     "printed-objective": printed_objective_preset,
     "tuned": tuned_preset,
 }
-"""In the order in which tables show them."""
+"""What gives the paper's methods their settings, in the order in which tables show it."""
+
+PRESETS = tuple(OF_THE_PAPER)
 
 
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:
@@ -35,4 +37,4 @@ def preset(name: str, dataset: str, method: str) -> LearnerSettings:
         return doubly_robust_preset(dataset)
     if method == "full-information":
         return tuned_preset(dataset, method)
-    return PRESETS[name](dataset, method)
+    return OF_THE_PAPER[name](dataset, method)

@@ -47,10 +47,10 @@ def test_risk_of_all_rows(
         if batch.first_judged:
             everyone = torch.cat([batch.contexts[: batch.first_judged], torch.arange(log.contexts)])
             batch = replace(batch, contexts=everyone)
-        found.append(learner.risk_and_excess(batch, learner.lambdas(), learner.log_shares(), shift))
-    (risk, excess), (disk_risk, disk_excess) = found
+        found.append(learner.risk_and_constraint(batch, learner.lambdas(), learner.log_shares(), shift))
+    (risk, value), (disk_risk, disk_value) = found
     assert disk_risk.item() == pytest.approx(risk.item(), rel=1e-5, abs=1e-6)
-    assert disk_excess.item() == pytest.approx(excess.item(), rel=1e-5)
+    assert disk_value.item() == pytest.approx(value.item(), rel=1e-5)
 
 
 def test_rows_stand_for_their_logger(
