@@ -163,6 +163,11 @@ def _learned(
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
+    if all(record.pulled == 0 for record in learned.records):
+        say(
+            f"the constraint of {settings.method} never moved the policy, so this is the direct method's; "
+            f"a kappa below {numbers.kappa:g} may bind"
+        )
     if settings.method in ADDITIVE_METHODS:
         if isinstance(training_log, StreamedLog):
             training_log = thin_log(training_log, numbers.memory_rows)

@@ -57,6 +57,19 @@ def test_log_above_the_limit_is_streamed(
     assert exp[1] < load_scores(inputs["loggers"])["logger-1"]["exp"]
 
 
+def test_a_constraint_that_never_binds_is_said(
+    tmp_path: Path, inputs: Inputs, caplog: pytest.LogCaptureFixture
+) -> None:
+    numbers = {"method": "naive-reg", "epochs": 1, "hidden": "16", "warm_up_steps": 5}
+    make(tmp_path, learn_policy, LearnSettings.build({**numbers, "kappa": 1e-6}), "bound", **inputs)
+    assert caplog.messages == []
+    make(tmp_path, learn_policy, LearnSettings.build({**numbers, "kappa": 1e6}), "open", **inputs)
+    assert caplog.messages == [
+        "the constraint of naive-reg never moved the policy, so this is the direct method's; "
+        "a kappa below 1e+06 may bind"
+    ]
+
+
 def test_additivity_is_tested_on_as_many_rows_as_may_be_held(tmp_path: Path, inputs: Inputs) -> None:
     learned = make(tmp_path, learn_policy, settings_of("additive", 1000), "additive", **inputs)
     tested = read_json(learned.folder / "additivity.json")
