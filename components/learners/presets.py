@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 
-PRESETS = ("paper", "tuned")
+PRESETS = ("paper", "tuned", "printed-objective")
 
 # ------------------------------------------------------------------------------------------------- paper
 # Section 5.1.2: Adam at 1e-4 for the risk, 1e-4 for the policy's part of the constraint, usually 2.5e-4 for
@@ -209,6 +209,9 @@ def preset(name: str, dataset: str, method: str) -> LearnerSettings:
     if name == "paper":
         settings = PAPER_METHODS.get(method.removesuffix("-reg").removesuffix("-exact"), PAPER)
         return replace(settings, batch_size=4096) if dataset.startswith("tmc") else settings
+    if name == "printed-objective":
+        bare = replace(preset("tuned", dataset, method), loss_shift=LossShift.NONE, weights=Weights.RAW)
+        return replace(bare, kappa=0.3, inner_iterations=5) if method.endswith("-reg") else bare
     settings = TUNED_METHODS.get((dataset, method), TUNED_DATASETS.get(dataset, TUNED))
     if method.endswith("-exact"):
         kappas = TUNED_EXACT_KAPPA.get(dataset, TUNED_EXACT_KAPPA_ELSEWHERE)

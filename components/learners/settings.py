@@ -66,6 +66,9 @@ class LearnerSettings:
         "dr",
         "full-information",
     ] = LossShift.BASELINE
+    shift_share: Annotated[
+        float, "share of that shift that is subtracted", "not", "additive", "dr", "full-information"
+    ] = 1.0
     weights: Annotated[
         Weights, "h/h_j: raw, clip, self-normalised", "not", "additive", "dr", "full-information"
     ] = Weights.CLIP
@@ -74,9 +77,7 @@ class LearnerSettings:
     weight_decay: Annotated[float, "Adam's weight decay", "not", "wcrm"] = 0.0
     batch_size: Annotated[int, "rows of each logger a step"] = 500
     epochs: Annotated[int, "passes over the log, at most", "not", "wcrm"] = 300
-    patience: Annotated[
-        int, "epochs without a better validation score that end the training", "not", "wcrm"
-    ] = 50
+    patience: Annotated[int, "epochs without a better validation score that end it", "not", "wcrm"] = 50
     warm_start: Annotated[
         int,
         "passes before the first epoch in which the policy copies the best logger",
@@ -120,12 +121,10 @@ class LearnerSettings:
     dr_weighted: Annotated[bool, "weigh rows by h/h_j and lambda*, not balanced", "dr"] = False
     policy_rate: Annotated[float, "rate of the policy, which starts from the additive one", "dr"] = 3e-4
     loss: Annotated[str, "what an action costs; the dataset says it", "full-information"] = "hamming"
-    least_mean_weight: Annotated[
-        float, "least mean weight of the better-supported logger in a chosen epoch"
-    ] = 0.5
-    most_mean_weight: Annotated[
-        float, "largest mean weight of the better-supported logger in a chosen epoch"
-    ] = 2.0
+    least_mean_weight: Annotated[float, "least mean weight of a chosen epoch's better-supported logger"] = 0.5
+    most_mean_weight: Annotated[float, "largest mean weight of a chosen epoch's better-supported logger"] = (
+        2.0
+    )
     pessimism: Annotated[float, "standard errors added to validation risks before they are compared"] = 1.0
     checkpoint_every: Annotated[int, "epochs between checkpoints; 0 for none"] = 10
     memory_rows: Annotated[int, "rows above which the log is streamed from disk; then as many are held"] = (
@@ -175,7 +174,8 @@ MEANINGS: dict[str, str] = {
 
 def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:
     """Settings that came after the first results were kept, and are off: these results are still theirs."""
-    return frozenset() if settings.warm_start else frozenset({"warm_start", "warm_start_rate"})
+    cold = frozenset() if settings.warm_start else frozenset({"warm_start", "warm_start_rate"})
+    return cold | {"shift_share"} if settings.shift_share == 1 else cold
 
 
 def recorded_settings(settings: LearnerSettings) -> dict[str, Any]:
@@ -239,6 +239,8 @@ def _check_ranges(settings: LearnerSettings) -> None:
         value = getattr(settings, name)
         if not 0 <= value < 1:
             raise BadInput(f"{name} must be at least 0 and below 1, got {value}")
+    if not 0 <= settings.shift_share <= 1:
+        raise BadInput(f"shift_share must be at least 0 and at most 1, got {settings.shift_share}")
     for name in ("wcrm_clips", "wcrm_variances", "wcrm_l2s"):
         values = getattr(settings, name)
         if not values or any(value < 0 for value in values):
