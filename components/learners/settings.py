@@ -122,9 +122,7 @@ class LearnerSettings:
     policy_rate: Annotated[float, "rate of the policy, which starts from the additive one", "dr"] = 3e-4
     loss: Annotated[str, "what an action costs; the dataset says it", "full-information"] = "hamming"
     least_mean_weight: Annotated[float, "least mean weight of a chosen epoch's better-supported logger"] = 0.5
-    most_mean_weight: Annotated[float, "largest mean weight of a chosen epoch's better-supported logger"] = (
-        2.0
-    )
+    most_mean_weight: Annotated[float, "largest mean weight of that logger in a chosen epoch"] = 2.0
     pessimism: Annotated[float, "standard errors added to validation risks before they are compared"] = 1.0
     checkpoint_every: Annotated[int, "epochs between checkpoints; 0 for none"] = 10
     memory_rows: Annotated[int, "rows above which the log is streamed from disk; then as many are held"] = (
