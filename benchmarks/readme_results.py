@@ -12,6 +12,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from multilogger.components.reproduction.constraint_csv import read_constraint_csv
+from multilogger.components.reproduction.constraint_rows import (
+    AXES,
+    ESTIMATORS,
+    OURS,
+    PRINTED,
+    STEPS_AXIS,
+    ConstraintRow,
+)
+from multilogger.components.reproduction.constraint_sections import rows_by_dataset
+from multilogger.components.reproduction.constraint_words import constraint_paragraph
+from multilogger.components.reproduction.page_sections import picture_name
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "reproduction"
 README = ROOT / "README.md"
@@ -79,12 +92,56 @@ def additivity(folder: Path) -> str:
     return _markdown(["dataset", "seeds with p < 0.05", "median p"], lines)
 
 
+def constraint(folder: Path) -> str:
+    """When the constraint helps: a paragraph, two tables and the picture of each dataset, if it was run."""
+    path = folder / "constraint.csv"
+    if not path.exists():
+        return ""
+    rows = read_constraint_csv(path.read_text(encoding="utf-8"))
+    return "\n\n".join(part for own in rows_by_dataset(rows).items() for part in _study(*own))
+
+
+def _study(dataset: str, rows: list[ConstraintRow]) -> list[str]:
+    found = {(row.axis, row.level, row.objective, row.estimator): row for row in rows}
+    steps = dict.fromkeys(row.level for row in rows if row.axis == STEPS_AXIS)
+    points = dict.fromkeys((row.axis, row.level) for row in rows if row.axis != STEPS_AXIS)
+    step_lines = [
+        [step, *(_change(found.get((STEPS_AXIS, step, step, e))) for e in ESTIMATORS)] for step in steps
+    ]
+    point_lines = [
+        [
+            f"{AXES[axis].title}: {level}",
+            *(_change(found.get((axis, level, o, e))) for o in (PRINTED, OURS) for e in ESTIMATORS),
+        ]
+        for axis, level in points
+    ]
+    names = [f"`{estimator}-reg`" for estimator in ESTIMATORS]
+    headed = [f"{objective}, {name}" for objective in (PRINTED, OURS) for name in names]
+    picture = f"data/reproduction/{picture_name('constraint', dataset)}.svg"
+    return [
+        f"On {dataset}: {constraint_paragraph(rows)}",
+        _markdown(["step", *names], step_lines),
+        _markdown(["varied", *headed], point_lines),
+        f"![When does the constraint help, {dataset}]({picture})",
+    ]
+
+
+def _change(row: ConstraintRow | None) -> str:
+    """The paired difference and half its interval, bold where that excludes 0."""
+    if row is None or row.difference.mean is None:
+        return ""
+    mean, half = round(row.difference.mean, 3) + 0.0, row.difference.half_width  # no negative zero
+    text = f"{mean:+.3f}" if half is None else f"{mean:+.3f} ± {half:.3f}"
+    return f"**{text}**" if row.helps or row.harms else text
+
+
 BLOCKS: dict[str, Callable[[Path], str]] = {
     "table2": table2,
     "choices": choices,
     "loggers": loggers,
     "pairwise": pairwise,
     "additivity": additivity,
+    "constraint": constraint,
 }
 
 

@@ -13,6 +13,7 @@ from multilogger.components.learners.presets import NEVER_BINDS, preset
 from multilogger.components.learners.readers import reads
 from multilogger.components.learners.settings import READERS
 from multilogger.flows.cells import Cell
+from multilogger.flows.constraint_study import STUDY_METHODS, STUDY_VARIES, study_cells
 
 TABLE2_DATASETS = ("scene", "yeast", "tmc")
 FIGURE_DATASETS = ("yeast",)
@@ -137,6 +138,7 @@ VARIED: dict[str, tuple[str, ...]] = {
         {name for changes in CHOICES.values() for change in changes.values() for name in change}
     ),
     "loggers": ("train-loggers.alphas", "replay.passes"),
+    "constraint": STUDY_VARIES,
 }
 """Settings that an experiment itself changes from cell to cell."""
 
@@ -222,6 +224,12 @@ def pairwise(scope: Scope) -> list[Cell]:
     return [cell for method in scope.methods or PAIRWISE_METHODS for cell in scope.cells("pairwise", method)]
 
 
+def constraint(scope: Scope) -> list[Cell]:
+    """Beyond the paper: when does the constraint help? It has the presets of its objectives."""
+    _check_no_methods(scope, "constraint", ", ".join(STUDY_METHODS))
+    return study_cells(scope, scope.datasets or FIGURE_DATASETS, TABLE2_LOGGERS)
+
+
 def _check_no_methods(scope: Scope, target: str, methods: str) -> None:
     if scope.methods:
         raise BadInput(f"{target} has methods of its own ({methods}); leave --method out")
@@ -255,6 +263,7 @@ EXPERIMENTS: dict[str, Callable[[Scope], list[Cell]]] = {
     "choices": choices,
     "loggers": loggers,
     "pairwise": pairwise,
+    "constraint": constraint,
 }
 TARGETS = (*EXPERIMENTS, "all")
 
@@ -279,6 +288,8 @@ def _narrowed(name: str, scope: Scope) -> Scope:
     """Of everything, the methods asked for are those of Table 2, and figures have one dataset."""
     if name == "table2":
         return scope
+    if name == "constraint":
+        scope = replace(scope, preset="tuned")  # it has those of its objectives
     if name == "pairwise" or scope.datasets is None:
         return replace(scope, methods=None, datasets=None)
     figures = FIGURE_DATASETS if set(FIGURE_DATASETS) & set(scope.datasets) else scope.datasets[:1]

@@ -18,6 +18,8 @@ from multilogger.components.reproduction.cells import (
 )
 from multilogger.components.reproduction.choices import ChoiceRow, choice_sentence
 from multilogger.components.reproduction.claims import summary
+from multilogger.components.reproduction.constraint_rows import ConstraintRow
+from multilogger.components.reproduction.constraint_sections import constraint_sections
 from multilogger.components.reproduction.inline_svg import inline_svg
 from multilogger.components.reproduction.interval_strip import interval_strips
 from multilogger.components.reproduction.logger_study import LoggerStudyRow
@@ -63,6 +65,7 @@ class Contents:
     choices: Sequence[ChoiceRow]
     loggers: Sequence[LoggerStudyRow]
     pairwise: Sequence[Table2Row]
+    constraint: Sequence[ConstraintRow]
     additivity: Sequence[AdditivityRow]
     own_claims: Sequence[Claim]
     pictures: Mapping[str, Picture]
@@ -93,6 +96,7 @@ def render_page(contents: Contents) -> str:
             discrepancies=_discrepancies(contents.sweeps),
             choices=choice_sections(contents.choices),
             loggers=logger_sections(contents.loggers),
+            constraint=constraint_sections(contents.constraint, _study_pictures(contents)),
         )
     )
 
@@ -118,6 +122,12 @@ def _environment(mlflow_url: str) -> Environment:
         "link": lambda cell: run_address(mlflow_url, cell),
     }
     return environment
+
+
+def _study_pictures(contents: Contents) -> dict[str, Picture]:
+    """The pictures of the study of the constraint, by dataset."""
+    datasets = dict.fromkeys(row.dataset for row in contents.constraint)
+    return {dataset: contents.pictures[picture_name("constraint", dataset)] for dataset in datasets}
 
 
 def _discrepancies(sweeps: Mapping[str, Sequence[SweepRow]]) -> list[Discrepancy]:

@@ -29,7 +29,8 @@ Preset = Annotated[
 Target = Annotated[
     str,
     typer.Argument(
-        metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers, pairwise, all."
+        metavar="TARGET",
+        help="table2, figure1, figure2, figure3, choices, loggers, pairwise, constraint, all.",
     ),
 ]
 Datasets = Annotated[
