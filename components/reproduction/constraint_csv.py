@@ -30,7 +30,11 @@ def read_constraint_csv(text: str) -> list[ConstraintRow]:
     """The rows of a file, without the cells and standard errors that it does not have."""
     return [
         ConstraintRow(
-            *(line[name] for name in PLACE),
+            dataset=line["dataset"],
+            axis=line["axis"],
+            level=line["level"],
+            objective=line["objective"],
+            estimator=line["estimator"],
             direct=Arm((), _read(line, "direct")),
             constrained=Arm((), _read(line, "constrained")),
             wcrm=Arm((), _read(line, "wcrm")),
