@@ -77,7 +77,7 @@ class LearnerSettings:
     weight_decay: Annotated[float, "Adam's weight decay", "not", "wcrm"] = 0.0
     batch_size: Annotated[int, "rows of each logger a step"] = 500
     epochs: Annotated[int, "passes over the log, at most", "not", "wcrm"] = 300
-    patience: Annotated[int, "epochs without a better validation score that end it", "not", "wcrm"] = 50
+    patience: Annotated[int, "epochs without a better score that end the training", "not", "wcrm"] = 50
     warm_start: Annotated[
         int,
         "passes before the first epoch in which the policy copies the best logger",
