@@ -13,9 +13,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from multilogger.components.reproduction import constraint_rows as study
 from multilogger.components.reproduction.claims import IN_FEW_WORDS
+from multilogger.components.reproduction.constraint_csv import read_constraint_csv
+from multilogger.components.reproduction.constraint_sections import rows_by_dataset
+from multilogger.components.reproduction.constraint_words import constraint_paragraph
 from multilogger.components.reproduction.method_names import method_rank
 from multilogger.components.reproduction.page_numbers import signed
+from multilogger.components.reproduction.page_sections import picture_name
 from multilogger.components.reproduction.preset_columns import OPEN
 from multilogger.components.reproduction.preset_names import OURS, TITLES
 from multilogger.components.reproduction.verdicts import Verdict
@@ -128,6 +133,54 @@ def additivity(folder: Path) -> str:
     return _markdown(["dataset", "seeds with p < 0.05", "median p"], lines)
 
 
+def constraint(folder: Path) -> str:
+    """When the constraint helps: a paragraph, two tables and the picture of each dataset, if it was run."""
+    path = folder / "constraint.csv"
+    if not path.exists():
+        return ""
+    rows = read_constraint_csv(path.read_text(encoding="utf-8"))
+    return "\n\n".join(part for own in rows_by_dataset(rows).items() for part in _study(*own))
+
+
+def _study(dataset: str, rows: list[study.ConstraintRow]) -> list[str]:
+    found = {(row.axis, row.level, row.objective, row.estimator): row for row in rows}
+    steps = dict.fromkeys(row.level for row in rows if row.axis == study.STEPS_AXIS)
+    points = dict.fromkeys((row.axis, row.level) for row in rows if row.axis != study.STEPS_AXIS)
+    step_lines = [
+        [step, *(_change(found.get((study.STEPS_AXIS, step, step, e))) for e in study.ESTIMATORS)]
+        for step in steps
+    ]
+    point_lines = [
+        [
+            f"{study.AXES[axis].title}: {level}",
+            *(
+                _change(found.get((axis, level, o, e)))
+                for o in (study.PRINTED, study.OURS)
+                for e in study.ESTIMATORS
+            ),
+        ]
+        for axis, level in points
+    ]
+    names = [f"`{estimator}-reg`" for estimator in study.ESTIMATORS]
+    headed = [f"{objective}, {name}" for objective in (study.PRINTED, study.OURS) for name in names]
+    picture = f"data/reproduction/{picture_name('constraint', dataset)}.svg"
+    return [
+        f"On {dataset}: {constraint_paragraph(rows)}",
+        _markdown(["step", *names], step_lines),
+        _markdown(["varied", *headed], point_lines),
+        f"![When does the constraint help, {dataset}]({picture})",
+    ]
+
+
+def _change(row: study.ConstraintRow | None) -> str:
+    """The paired difference and half its interval, bold where that excludes 0."""
+    if row is None or row.difference.mean is None:
+        return ""
+    mean, half = round(row.difference.mean, 3) + 0.0, row.difference.half_width  # no negative zero
+    text = f"{mean:+.3f}" if half is None else f"{mean:+.3f} ± {half:.3f}"
+    return f"**{text}**" if row.helps or row.harms else text
+
+
 BLOCKS: dict[str, Callable[[Path], str]] = {
     "table2": table2,
     "claims": claims,
@@ -135,6 +188,7 @@ BLOCKS: dict[str, Callable[[Path], str]] = {
     "loggers": loggers,
     "pairwise": pairwise,
     "additivity": additivity,
+    "constraint": constraint,
 }
 
 

@@ -15,7 +15,7 @@ from multilogger.tasks.evaluate import Evaluation
 
 
 class Cell(BaseModel):
-    """What to run, and where in a table or sweep it stands; see `CellResult` for the last four."""
+    """What to run, and where in a table or sweep it stands; see `CellResult` for the last ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     dataset: str
@@ -28,6 +28,9 @@ class Cell(BaseModel):
     tau: float | None = None
     loggers: int | None = None
     choice: str = ""
+    axis: str = ""
+    level: str = ""
+    objective: str = ""
 
     @property
     def place(self) -> str:
@@ -40,6 +43,9 @@ class Cell(BaseModel):
             return f"{self.replay_count} replays of logger 1"
         if self.loggers is not None:
             return f"{self.loggers} loggers"
+        if self.axis:
+            under = "" if self.objective == self.level else f", {self.objective}"
+            return f"{self.axis} {self.level}{under}"
         return f"tau {self.tau:g}" if self.tau is not None else self.choice
 
     @property

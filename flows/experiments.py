@@ -10,7 +10,8 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import NEVER_BINDS
 from multilogger.flows.cells import Cell
-from multilogger.flows.scope import Scope, check_presets, presets_that_matter
+from multilogger.flows.constraint_study import STUDY_METHODS, STUDY_VARIES, study_cells
+from multilogger.flows.scope import DEFAULT_PRESETS, Scope, check_presets, presets_that_matter
 
 TABLE2_DATASETS = ("scene", "yeast", "tmc")
 FIGURE_DATASETS = ("yeast",)
@@ -70,6 +71,7 @@ VARIED: dict[str, tuple[str, ...]] = {
         {name for changes in CHOICES.values() for change in changes.values() for name in change}
     ),
     "loggers": ("train-loggers.alphas", "replay.passes"),
+    "constraint": STUDY_VARIES,
 }
 """Settings that an experiment itself changes from cell to cell."""
 
@@ -159,6 +161,12 @@ def pairwise(scope: Scope, preset: str) -> list[Cell]:
     ]
 
 
+def constraint(scope: Scope) -> list[Cell]:
+    """Beyond the paper: when does the constraint help? It has the presets of its objectives."""
+    _check_no_methods(scope, "constraint", ", ".join(STUDY_METHODS))
+    return study_cells(scope, scope.datasets or FIGURE_DATASETS, TABLE2_LOGGERS)
+
+
 def _check_no_methods(scope: Scope, target: str, methods: str) -> None:
     if scope.methods:
         raise BadInput(f"{target} has methods of its own ({methods}); leave --method out")
@@ -184,7 +192,12 @@ EXPERIMENTS: dict[str, Callable[[Scope, str], list[Cell]]] = {
     "loggers": loggers,
     "pairwise": pairwise,
 }
-TARGETS = (*EXPERIMENTS, "all")
+"""The cells of a table or figure under one preset."""
+
+STUDIES: dict[str, Callable[[Scope], list[Cell]]] = {"constraint": constraint}
+"""The cells of what compares presets itself."""
+
+TARGETS = (*EXPERIMENTS, *STUDIES, "all")
 
 
 def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
@@ -206,6 +219,8 @@ def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
 
 def _planned(name: str, scope: Scope) -> list[Cell]:
     """An experiment under every preset; what does not depend on the preset is in it once, under the last."""
+    if name in STUDIES:
+        return STUDIES[name](scope)
     cells = [cell for preset in scope.presets for cell in EXPERIMENTS[name](scope, preset)]
     used = {key: presets_that_matter(scope.presets, *key) for key in {(c.dataset, c.method) for c in cells}}
     return [cell for cell in cells if cell.preset in used[cell.dataset, cell.method]]
@@ -215,6 +230,8 @@ def _narrowed(name: str, scope: Scope) -> Scope:
     """Of everything, the methods asked for are those of Table 2, and figures have one dataset."""
     if name == "table2":
         return scope
+    if name == "constraint":
+        scope = replace(scope, presets=DEFAULT_PRESETS)  # it has those of its objectives
     if name == "pairwise" or scope.datasets is None:
         return replace(scope, methods=None, datasets=None)
     figures = FIGURE_DATASETS if set(FIGURE_DATASETS) & set(scope.datasets) else scope.datasets[:1]
@@ -225,4 +242,4 @@ def _experiments(target: str) -> Sequence[str]:
     """The experiments that a target stands for."""
     if target not in TARGETS:
         raise BadInput(f"unknown target {target!r}; choose one of {', '.join(TARGETS)}")
-    return tuple(EXPERIMENTS) if target == "all" else (target,)
+    return (*EXPERIMENTS, *STUDIES) if target == "all" else (target,)

@@ -15,7 +15,7 @@ from multilogger.flows.cells import Cell
 from multilogger.flows.experiments import plan_of
 from multilogger.flows.flow_run import tidy, tracked_run
 from multilogger.flows.out_folder import writable_folder
-from multilogger.flows.reproduction_tables import reproduction_tables
+from multilogger.flows.reproduction_tables import reproduction_notes, reproduction_tables
 from multilogger.flows.run_cell import crown
 from multilogger.flows.run_cells import run_cells
 from multilogger.flows.running_servers import running_servers
@@ -154,6 +154,7 @@ def _show_on_run_page(name: str, reproduction: Reproduction) -> None:
     """The tables as a Prefect artifact."""
     tables = reproduction_tables(reproduction)
     parts = [f"# {name}", *(f"## {title}\n\n{to_markdown(rows)}" for title, rows in tables.items())]
+    parts += reproduction_notes(reproduction)
     create_markdown_artifact("\n\n".join(parts), key="reproduction", description="Tables of a reproduction")
 
 

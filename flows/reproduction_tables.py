@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from multilogger.components.reproduction.additivity_rows import LEVEL, additivity_rows
 from multilogger.components.reproduction.choices import ChoiceRow, choice_rows
 from multilogger.components.reproduction.claims import IN_FEW_WORDS, claim_presets, judged_claims
+from multilogger.components.reproduction.constraint_rows import STEPS_AXIS, constraint_rows
+from multilogger.components.reproduction.constraint_sections import rows_by_dataset
+from multilogger.components.reproduction.constraint_words import constraint_paragraph
 from multilogger.components.reproduction.logger_study import LoggerStudyRow, logger_study_rows
 from multilogger.components.reproduction.page_numbers import (
     half_width,
@@ -32,6 +35,9 @@ def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
         tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
     tables["Where the paper is silent: EXP, and its difference to our choice"] = _choices(reproduction)
     tables["More loggers: EXP with as many rows in all"] = _loggers(reproduction)
+    tables["When does the constraint help? EXP, and its change to the direct twin"] = _constraint(
+        reproduction
+    )
     tables |= _method_tables("When the loss does not add up: EXP", pairwise_rows(reproduction), False)
     tables["Does the loss add up? Its test by each run of additive"] = _additivity(reproduction)
     return {title: rows for title, rows in tables.items() if rows}
@@ -162,4 +168,30 @@ def _loggers(reproduction: Reproduction) -> Rows:
             "seeds": str(row.exp.count),
         }
         for row in rows
+    ]
+
+
+def _constraint(reproduction: Reproduction) -> Rows:
+    return [
+        {
+            "dataset": row.dataset,
+            "varied": row.level if row.axis == STEPS_AXIS else f"{row.axis} {row.level}",
+            "under": "step" if row.is_step else row.objective,
+            "estimator": row.estimator,
+            "direct": loss(row.direct.exp.mean),
+            "-reg": loss(row.constrained.exp.mean),
+            "WCRM": loss(row.wcrm.exp.mean),
+            "change": signed(row.difference.mean),
+            "95 %": interval(row.difference),
+            "seeds": str(row.difference.count),
+        }
+        for row in constraint_rows(reproduction)
+    ]
+
+
+def reproduction_notes(reproduction: Reproduction) -> list[str]:
+    """What is to be said of the tables: a paragraph per dataset of the study of the constraint."""
+    return [
+        f"{dataset}: {constraint_paragraph(rows)}"
+        for dataset, rows in rows_by_dataset(constraint_rows(reproduction)).items()
     ]

@@ -1,15 +1,17 @@
-"""Stage: wide sparse features -> a truncated SVD of them, fitted on train."""
+"""Stage: wide sparse features -> a truncated SVD of them, fitted on train; and fewer labels, if asked for."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from multilogger.components.labelled_data import LabelledData
+from multilogger.components.frequent_labels import keep_frequent_labels
+from multilogger.components.labelled_data import LabelledData, TrainTest
 from multilogger.components.reduction import fit_reduction
-from multilogger.tasks.dataset_files import load_facts, load_test, load_train, save_dataset
+from multilogger.tasks.dataset_files import DatasetFacts, load_facts, load_test, load_train, save_dataset
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun
@@ -22,23 +24,41 @@ class ReduceSettings(StageSettings):
         default=1000, ge=1, description="dimensions kept; narrower or dense data is left as it is"
     )
     svd_seed: int = Field(default=0, ge=0, description="start of the randomised solver")
+    labels: int = Field(default=0, ge=0, description="labels kept, those with most positives; 0 keeps all")
+
+    def identity(self) -> dict[str, Any]:
+        """As of any stage, but results from before there was a number of labels are still theirs."""
+        return {name: value for name, value in super().identity().items() if name != "labels" or value}
 
 
 def narrow_data(settings: ReduceSettings, inputs: Mapping[str, Artifact]) -> str | None:
-    """Only sparse data wider than `svd_dims` is reduced."""
+    """Only sparse data wider than `svd_dims` is reduced, and data with labels to leave out."""
     facts = load_facts(inputs["data"])
-    if facts.sparse and facts.features > settings.svd_dims:
+    if _is_wide(facts, settings) or settings.labels not in (0, facts.labels):
         return None
     shape = "sparse" if facts.sparse else "dense"
     return f"{facts.features} {shape} features need no reduction to {settings.svd_dims}"
 
 
+def _is_wide(facts: DatasetFacts, settings: ReduceSettings) -> bool:
+    return facts.sparse and facts.features > settings.svd_dims
+
+
 @stage("reduce", version=1, skip=narrow_data)
 def reduce(settings: ReduceSettings, data: Artifact, run: StageRun) -> None:
     """Fit a truncated SVD on train, apply it to both splits, and log the variance it keeps."""
+    facts, both = load_facts(data), TrainTest(load_train(data), load_test(data))
+    if settings.labels:
+        both = keep_frequent_labels(both, settings.labels)
+    if _is_wide(facts, settings):
+        both = _decomposed(both, settings, run)
+    save_dataset(run, facts.name, both.train, both.test, facts.loss)
+
+
+def _decomposed(data: TrainTest, settings: ReduceSettings, run: StageRun) -> TrainTest:
     from safetensors.numpy import save_file
 
-    train, test = load_train(data), load_test(data)
+    train, test = data.train, data.test
     with run.progress("singular value decomposition", 3) as advance:
         reduction = fit_reduction(train.x, settings.svd_dims, settings.svd_seed)
         advance()
@@ -46,12 +66,11 @@ def reduce(settings: ReduceSettings, data: Artifact, run: StageRun) -> None:
         advance()
         reduced_test = LabelledData(reduction.apply(test.x), test.y)
         advance()
-    facts = load_facts(data)
-    save_dataset(run, facts.name, reduced_train, reduced_test, facts.loss)
     save_file({"axes": np.ascontiguousarray(reduction.axes)}, run.file("svd.safetensors"))
     kept = np.cumsum(reduction.explained)
     run.log_curve("explained_variance", kept, first_step=1)
     plot_explained_variance(kept, run.file("explained_variance.png"))
+    return TrainTest(reduced_train, reduced_test)
 
 
 def plot_explained_variance(kept: NDArray[np.float64], path: Path) -> None:

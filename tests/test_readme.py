@@ -1,9 +1,15 @@
 """The README's results are those of the files that it was written from."""
 
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+from multilogger.components.reproduction.constraint_csv import constraint_csv
+from multilogger.components.reproduction.constraint_rows import constraint_rows
+from multilogger.components.reproduction.results import Reproduction
+from tests.components.reproduction.synthetic import constraint_study
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,3 +26,23 @@ def test_every_file_that_the_readme_links_is_there() -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_block_of_the_constraint_is_a_paragraph_two_tables_and_a_picture(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("readme_results", ROOT / "benchmarks" / "readme_results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.constraint(tmp_path) == ""
+    rows = constraint_rows(Reproduction(constraint=constraint_study()))
+    (tmp_path / "constraint.csv").write_text(constraint_csv(rows), encoding="utf-8")
+    words, steps, points, picture = script.constraint(tmp_path).split("\n\n")
+    assert words.startswith(
+        "On yeast: Against the direct twin, by 95 % intervals that exclude 0, under the pri"
+    )
+    assert steps.splitlines()[0] == "| step | `naive-reg` | `weighted-reg` |"
+    assert steps.splitlines()[2].startswith("| no shift, raw | **-1.00")
+    assert points.splitlines()[2].startswith("| replay passes of each logger: 1 | **-1.00")
+    assert len(points.splitlines()) == 2 + 2
+    assert picture == "![When does the constraint help, yeast](data/reproduction/constraint-yeast.svg)"

@@ -108,7 +108,8 @@ class Measure(ABC):
 
     def loss_shift(self) -> float:
         """What the objective subtracts from each delta, before any running risk is known."""
-        return shift_from(self.mean_losses(), self.labels, self.settings.loss_shift)
+        whole = shift_from(self.mean_losses(), self.labels, self.settings.loss_shift)
+        return self.settings.shift_share * whole
 
     def record(
         self,

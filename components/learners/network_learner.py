@@ -109,5 +109,5 @@ class RiskLearner(NetworkLearner):
         self.shares = look.shares()
         self.looked = None
         if self.settings.loss_shift is LossShift.RUNNING:
-            return min(self.shift, look.running_risk(self.shares))
+            return min(self.shift, self.settings.shift_share * look.running_risk(self.shares))
         return self.shift

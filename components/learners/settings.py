@@ -66,6 +66,9 @@ class LearnerSettings:
         "dr",
         "full-information",
     ] = LossShift.BASELINE
+    shift_share: Annotated[
+        float, "share of that shift that is subtracted", "not", "additive", "dr", "full-information"
+    ] = 1.0
     weights: Annotated[
         Weights, "h/h_j: raw, clip, self-normalised", "not", "additive", "dr", "full-information"
     ] = Weights.CLIP
@@ -77,9 +80,7 @@ class LearnerSettings:
     passes_per_epoch: Annotated[
         int, "passes over the log in an epoch", "not", "wcrm", "additive", "dr", "full-information"
     ] = 1
-    patience: Annotated[
-        int, "epochs without a better validation score that end the training", "not", "wcrm"
-    ] = 50
+    patience: Annotated[int, "epochs without a better score that end the training", "not", "wcrm"] = 50
     warm_start: Annotated[
         int,
         "passes before the first epoch in which the policy copies the best logger",
@@ -132,12 +133,8 @@ class LearnerSettings:
     dr_weighted: Annotated[bool, "weigh rows by h/h_j and lambda*, not balanced", "dr"] = False
     policy_rate: Annotated[float, "rate of the policy, which starts from the additive one", "dr"] = 3e-4
     loss: Annotated[str, "what an action costs; the dataset says it", "full-information"] = "hamming"
-    least_mean_weight: Annotated[
-        float, "least mean weight of the better-supported logger in a chosen epoch"
-    ] = 0.5
-    most_mean_weight: Annotated[
-        float, "largest mean weight of the better-supported logger in a chosen epoch"
-    ] = 2.0
+    least_mean_weight: Annotated[float, "least mean weight of a chosen epoch's better-supported logger"] = 0.5
+    most_mean_weight: Annotated[float, "largest mean weight of that logger in a chosen epoch"] = 2.0
     least_effective_rows: Annotated[float, "least effective validation rows of that logger"] = 0.0
     pessimism: Annotated[float, "standard errors added to validation risks before they are compared"] = 1.0
     checkpoint_every: Annotated[int, "epochs between checkpoints; 0 for none"] = 10
@@ -189,8 +186,7 @@ MEANINGS: dict[str, str] = {
 def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:
     """Settings that came after the first results were kept, and are off: these results are still theirs."""
     unused = set() if settings.warm_start else {"warm_start", "warm_start_rate"}
-    if settings.passes_per_epoch == 1:
-        unused.add("passes_per_epoch")
+    unused |= {name for name in ("passes_per_epoch", "shift_share") if getattr(settings, name) == 1}
     unused |= {name for name in ("least_effective_rows", "constraint_floor") if not getattr(settings, name)}
     return frozenset(unused)
 
@@ -258,6 +254,8 @@ def _check_ranges(settings: LearnerSettings) -> None:
         value = getattr(settings, name)
         if not 0 <= value < 1:
             raise BadInput(f"{name} must be at least 0 and below 1, got {value}")
+    if not 0 <= settings.shift_share <= 1:
+        raise BadInput(f"shift_share must be at least 0 and at most 1, got {settings.shift_share}")
     for name in ("wcrm_clips", "wcrm_variances", "wcrm_l2s"):
         values = getattr(settings, name)
         if not values or any(value < 0 for value in values):

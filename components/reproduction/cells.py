@@ -9,7 +9,7 @@ from multilogger.components.reproduction.results import CellResult, Reproduction
 
 Key = TypeVar("Key", bound=Hashable)
 
-PARTS = ("table2", "figure1", "figure2", "figure3", "choices", "loggers", "pairwise")
+PARTS = ("table2", "figure1", "figure2", "figure3", "choices", "loggers", "pairwise", "constraint")
 """The fields of a reproduction that hold cells."""
 
 
@@ -41,6 +41,8 @@ def sweep_position(cell: CellResult) -> str:
         "tau": number(cell.tau),
         "loggers": number(cell.loggers),
         "choice": cell.choice,
+        cell.axis: cell.level,
+        "under": "" if cell.objective == cell.level else cell.objective,
     }
     return ", ".join(f"{name} {value}" for name, value in named.items() if value)
 

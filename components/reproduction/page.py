@@ -18,6 +18,8 @@ from multilogger.components.reproduction.cells import (
 )
 from multilogger.components.reproduction.choices import ChoiceRow, choice_sentence
 from multilogger.components.reproduction.claims import claim_presets, summaries
+from multilogger.components.reproduction.constraint_rows import ConstraintRow
+from multilogger.components.reproduction.constraint_sections import constraint_sections
 from multilogger.components.reproduction.inline_svg import inline_svg
 from multilogger.components.reproduction.interval_strip import interval_strips
 from multilogger.components.reproduction.logger_study import LoggerStudyRow
@@ -65,6 +67,7 @@ class Contents:
     choices: Sequence[ChoiceRow]
     loggers: Sequence[LoggerStudyRow]
     pairwise: Sequence[Table2Row]
+    constraint: Sequence[ConstraintRow]
     additivity: Sequence[AdditivityRow]
     own_claims: Sequence[Claim]
     pictures: Mapping[str, Picture]
@@ -97,6 +100,7 @@ def render_page(contents: Contents) -> str:
             discrepancies=_discrepancies(contents.sweeps),
             choices=choice_sections(contents.choices),
             loggers=logger_sections(contents.loggers),
+            constraint=constraint_sections(contents.constraint, _study_pictures(contents)),
         )
     )
 
@@ -136,6 +140,12 @@ def _corrected_tests(claims: Sequence[Claim]) -> str:
         return f"{next(iter(counts.values()))} tests"
     named = ", ".join(f"{count} ({preset_title(preset)})" for preset, count in counts.items())
     return f"the tests of each preset: {named}"
+
+
+def _study_pictures(contents: Contents) -> dict[str, Picture]:
+    """The pictures of the study of the constraint, by dataset."""
+    datasets = dict.fromkeys(row.dataset for row in contents.constraint)
+    return {dataset: contents.pictures[picture_name("constraint", dataset)] for dataset in datasets}
 
 
 def _discrepancies(sweeps: Mapping[str, Sequence[SweepRow]]) -> list[Discrepancy]:

@@ -57,11 +57,18 @@ class Picture:
 
 
 @contextmanager
-def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+def sheet(width: float, height: float) -> Iterator[Figure]:
     """A figure in our style; it knows nothing of pyplot, so threads and other figures do not matter."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.09))
         FigureCanvasAgg(figure)
+        yield figure
+
+
+@contextmanager
+def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """The same with one pair of axes."""
+    with sheet(width, height) as figure:
         yield figure, figure.add_subplot()
 
 
@@ -93,14 +100,14 @@ class Reach:
     colour: str
 
 
-def mark_cut(axes: Axes, reaches: Sequence[Reach], upright: bool) -> None:
+def mark_cut(axes: Axes, reaches: Sequence[Reach], upright: bool, count: int = 0) -> int:
     """A caret on the edge of the picture for every interval that goes on beyond it.
 
-    Intervals run upwards if `upright`, else to the right. Call it when the limits are set.
+    Intervals run upwards if `upright`, else to the right. Call it when the limits are set. `count` carets
+    stand in other panels already; returns how many there are then.
     """
     first, last = axes.get_ylim() if upright else axes.get_xlim()
     signs = ("v", "^") if upright else ("<", ">")
-    count = 0
     for reach in reaches:
         for beyond, edge, sign in (
             (reach.low < first, first, signs[0]),
@@ -122,3 +129,4 @@ def mark_cut(axes: Axes, reaches: Sequence[Reach], upright: bool) -> None:
                 label=None if count else "the interval goes on beyond the axis",
             )
             count += 1
+    return count

@@ -8,6 +8,10 @@ from multilogger.components.reproduction.cells import failed_cells
 from multilogger.components.reproduction.choices import choice_rows
 from multilogger.components.reproduction.claims import judged_claims
 from multilogger.components.reproduction.claims_additive import additive_claims
+from multilogger.components.reproduction.constraint_csv import constraint_csv
+from multilogger.components.reproduction.constraint_plot import constraint_picture
+from multilogger.components.reproduction.constraint_rows import constraint_rows
+from multilogger.components.reproduction.constraint_sections import rows_by_dataset
 from multilogger.components.reproduction.csv_files import (
     additivity_csv,
     choices_csv,
@@ -74,6 +78,10 @@ def _contents(
         for (dataset, preset), points in by_preset(rows).items():
             name = picture_name(figure, dataset, preset)
             pictures[name] = sweep_picture(name, figure, preset, list(points))
+    constraint = constraint_rows(reproduction)
+    for dataset, found in rows_by_dataset(constraint).items():
+        name = picture_name("constraint", dataset)
+        pictures[name] = constraint_picture(name, dataset, found)
     return Contents(
         reproduction=reproduction,
         claims=judged_claims(reproduction),
@@ -83,6 +91,7 @@ def _contents(
         choices=choice_rows(reproduction),
         loggers=logger_study_rows(reproduction),
         pairwise=pairwise,
+        constraint=constraint,
         additivity=additivity_rows(reproduction),
         own_claims=additive_claims(reproduction),
         pictures=pictures,
@@ -106,6 +115,8 @@ def _csv_files(contents: Contents) -> dict[str, str]:
         files["loggers.csv"] = loggers_csv(contents.loggers)
     if contents.pairwise:
         files["pairwise.csv"] = pairwise_csv(contents.pairwise)
+    if contents.constraint:
+        files["constraint.csv"] = constraint_csv(contents.constraint)
     if contents.additivity:
         files["additivity.csv"] = additivity_csv(contents.additivity)
     if failed_cells(contents.reproduction):

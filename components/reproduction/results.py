@@ -27,6 +27,9 @@ class CellResult:
     tau: float | None = None
     loggers: int | None = None
     choice: str = ""
+    axis: str = ""
+    level: str = ""
+    objective: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class Reproduction:
     there. `figure2` and `figure3` vary `tau`, in the same way. `choices` has one cell for each thing that the
     paper leaves open, named by `choice` (such as `loss_shift=none`; `default` is ours), and seed. `loggers`
     varies the number of `loggers` that the same number of rows comes from. `pairwise` has methods x seeds on
-    the simulated dataset whose loss does not add up over labels.
+    the simulated dataset whose loss does not add up over labels. `constraint` varies the `level` of one
+    `axis` at a time, under each `objective`.
     """
 
     table1: tuple[DatasetSize, ...] = ()
@@ -59,9 +63,10 @@ class Reproduction:
     choices: tuple[CellResult, ...] = ()
     loggers: tuple[CellResult, ...] = ()
     pairwise: tuple[CellResult, ...] = ()
+    constraint: tuple[CellResult, ...] = ()
 
     @property
     def cells(self) -> tuple[CellResult, ...]:
         """All cells of all parts."""
         sweeps = (*self.figure1, *self.figure2, *self.figure3)
-        return (*self.table2, *sweeps, *self.choices, *self.loggers, *self.pairwise)
+        return (*self.table2, *sweeps, *self.choices, *self.loggers, *self.pairwise, *self.constraint)

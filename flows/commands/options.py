@@ -35,7 +35,8 @@ Presets = Annotated[
 Target = Annotated[
     str,
     typer.Argument(
-        metavar="TARGET", help="table2, figure1, figure2, figure3, choices, loggers, pairwise, all."
+        metavar="TARGET",
+        help="table2, figure1, figure2, figure3, choices, loggers, pairwise, constraint, all.",
     ),
 ]
 Datasets = Annotated[

@@ -46,10 +46,12 @@ def reproduce(
             from multilogger.flows.reproduce import reproduce as flow
 
             done = flow(**parameters)
-        from multilogger.flows.reproduction_tables import reproduction_tables
+        from multilogger.flows.reproduction_tables import reproduction_notes, reproduction_tables
 
         for title, rows in reproduction_tables(done.reproduction).items():
             terminal.table(title, rows)
+        for note in reproduction_notes(done.reproduction):
+            typer.echo(f"{note}\n")
         typer.echo(f"Report      {from_here(done.out / 'report.html')}")
         where_to_look(done.run_id)
         if done.failures:

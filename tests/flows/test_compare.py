@@ -150,6 +150,8 @@ def test_a_wrong_name_in_a_store_without_runs(tracker: Tracker) -> None:
 @pytest.mark.parametrize(
     ("change", "eligible"),
     [
+        ({"choices": {"reduce.labels": "0"}}, True),
+        ({"choices": {"reduce.labels": "4"}}, False),
         ({}, True),
         ({"method": "crf"}, False),
         ({"method": "full-information"}, False),

@@ -3,9 +3,9 @@
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import NEVER_BINDS
+from multilogger.components.learners.presets import NEVER_BINDS, preset
 from multilogger.flows.cells import Cell
-from multilogger.flows.experiments import CHOICES, EXPERIMENTS, TARGETS, plan_of
+from multilogger.flows.experiments import CHOICES, EXPERIMENTS, STUDIES, TARGETS, plan_of
 from multilogger.flows.scope import Scope
 
 
@@ -47,7 +47,7 @@ def test_temperature_sweeps_have_ten_temperatures_and_two_lines(figure: str, met
 
 
 @pytest.mark.parametrize("dataset", ["scene", "yeast", "tmc500", "digits"])
-def test_sweeps_have_a_constraint_that_binds_where_the_preset_leaves_it_open(dataset: str) -> None:
+def test_sweeps_have_a_constraint_that_binds(dataset: str) -> None:
     for figure in ("figure1", "figure2", "figure3"):
         cells = plan_of([figure], Scope(datasets=(dataset,), seeds=1))[figure]
         swept = [c for c in cells if c.method.endswith("-reg")]
@@ -57,7 +57,8 @@ def test_sweeps_have_a_constraint_that_binds_where_the_preset_leaves_it_open(dat
 
 def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
     cells = plan_of(["figure2"], Scope(seeds=1, presets=("paper",)))["figure2"]
-    assert {c.chosen()["learn"].params()["kappa"] for c in cells if c.tau is not None} == {10.0}
+    printed = preset("paper", "yeast", "naive-reg").kappa
+    assert {c.chosen()["learn"].params()["kappa"] for c in cells if c.tau is not None} == {printed}
 
 
 def test_every_choice_differs_from_the_default() -> None:
@@ -73,7 +74,7 @@ def test_pairwise_has_a_dataset_of_its_own() -> None:
 
 def test_all_has_everything_and_its_methods_are_those_of_table_2() -> None:
     plan = plan_of(["all"], Scope(datasets=("digits",), methods=("naive",), seeds=1))
-    assert set(plan) == set(EXPERIMENTS)
+    assert set(plan) == {*EXPERIMENTS, *STUDIES}
     assert {c.method for c in plan["table2"]} == {"naive"}
     assert {c.dataset for part in plan.values() for c in part} == {"digits", "pairwise"}
     assert "weighted-reg" in {c.method for c in plan["figure3"]}

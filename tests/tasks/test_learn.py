@@ -87,6 +87,16 @@ def test_a_warm_start_counts_in_the_key_only_where_there_is_one(inputs: Inputs) 
     assert keys[0] == keys[1] != keys[2]
 
 
+def test_the_share_of_the_shift_counts_in_the_key_only_where_it_is_not_the_whole(inputs: Inputs) -> None:
+    usual, whole, half = (
+        LearnSettings.build({"method": "naive", "dataset": "yeast", **share})
+        for share in ({}, {"shift_share": 1}, {"shift_share": 0.5})
+    )
+    assert "shift_share" not in usual.identity()
+    keys = [learn_policy.key(settings, inputs) for settings in (usual, whole, half)]
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_every_setting_of_learn_is_listed_with_a_meaning_of_its_own() -> None:
     listed = LearnSettings.described()
     own = {field.name for field in fields(LearnerSettings)}

@@ -1,5 +1,6 @@
 import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from torch import Tensor
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators import balanced_risk, lambda_weighted_risk, naive_risk
 from multilogger.components.learners.memory_measure import MemoryMeasure
+from multilogger.components.learners.methods import learn
+from multilogger.components.learners.network_learner import RiskLearner
 from multilogger.components.learners.objectives import (
     BALANCED,
     NAIVE,
@@ -157,3 +160,34 @@ def test_shifts(log: TrainingLog) -> None:
     for shift in (LossShift.BASELINE, LossShift.RUNNING):
         assert shift_from(means, 3, shift) == min(means)
         assert MemoryMeasure(log, NAIVE, LearnerSettings(loss_shift=shift)).loss_shift() == min(means)
+
+
+def test_a_share_of_the_shift_by_hand(log: TrainingLog) -> None:
+    """Of the mean losses 3 and 1.5 the baseline is 1.5; a third of it is 0.5."""
+    measure = MemoryMeasure(log, NAIVE, LearnerSettings(shift_share=1 / 3))
+    measure.mean_losses = lambda: (3.0, 1.5)  # type: ignore[method-assign]
+    assert measure.loss_shift() == pytest.approx(0.5)
+    assert MemoryMeasure(log, NAIVE, LearnerSettings(shift_share=0.0)).loss_shift() == 0.0
+
+
+@pytest.mark.parametrize("method", ["naive", "weighted-reg", "weighted-exact", "wcrm"])
+@pytest.mark.parametrize("shift", [LossShift.BASELINE, LossShift.POEM, LossShift.RUNNING])
+def test_no_share_of_a_shift_is_no_shift(
+    method: str, shift: LossShift, log: TrainingLog, quick: LearnerSettings
+) -> None:
+    short = replace(quick, epochs=3, loss_shift=shift)
+    no_share, half = replace(short, shift_share=0.0), replace(short, shift_share=0.5)
+    none = replace(short, loss_shift=LossShift.NONE)
+    logits = [learn(method, log, settings, 0).policy.logits(log.x) for settings in (none, no_share, half)]
+    np.testing.assert_array_equal(logits[0], logits[1])
+    assert np.abs(logits[0] - logits[2]).max() > 0
+
+
+def test_a_running_shift_is_shared_too(log: TrainingLog, quick: LearnerSettings) -> None:
+    """What an epoch subtracts is half of what it would subtract whole."""
+    shifts = []
+    for share in (1.0, 0.5):
+        settings = replace(quick, loss_shift=LossShift.RUNNING, shift_share=share)
+        learner = RiskLearner(log, MemoryMeasure(log, WEIGHTED, settings), settings, seed=0)
+        shifts.append(learner.update_shares())
+    assert shifts[1] == pytest.approx(shifts[0] / 2)

@@ -42,6 +42,8 @@ def test_settings_survive_json() -> None:
         ("constraint_floor", 1.0, "constraint_floor must be at least 0 and below 1, got 1.0"),
         ("weight_decay", -0.1, "weight_decay must be at least 0, got -0.1"),
         ("lambda_floor", 1.0, "lambda_floor must be at least 0 and below 1, got 1.0"),
+        ("shift_share", 1.5, "shift_share must be at least 0 and at most 1, got 1.5"),
+        ("shift_share", -0.5, "shift_share must be at least 0 and at most 1, got -0.5"),
         ("moving_average", 1.0, "moving_average must be at least 0 and below 1, got 1.0"),
         ("wcrm_l2s", (), "wcrm_l2s needs one or more numbers of at least 0, got ()"),
         ("folds", 1, "folds must be at least 2, got 1; none would be left to judge"),

@@ -21,6 +21,9 @@ def cells(
     tau: float | None = None,
     loggers: int | None = None,
     choice: str = "",
+    axis: str = "",
+    level: str = "",
+    objective: str = "",
     additivity_p: float | None = None,
 ) -> list[CellResult]:
     """One cell a seed; `wobble` times an unshared part that keeps differences from being constant."""
@@ -39,6 +42,9 @@ def cells(
             tau=tau,
             loggers=loggers,
             choice=choice,
+            axis=axis,
+            level=level,
+            objective=objective,
         )
         for seed in range(seeds)
     ]
@@ -75,6 +81,20 @@ def pairwise(additive: float, dr: float, p: float = 1e-6) -> tuple[CellResult, .
     return (*cells("logger-1", 1.6, dataset="pairwise"), *tested, *cells("dr", dr, dataset="pairwise"))
 
 
+def constraint_study() -> tuple[CellResult, ...]:
+    """Two levels of two axes, where the constraint gains 1 under the printed objective and nothing more."""
+    direct = {"printed": 4.2, "no shift, raw": 4.2, "half shift, raw": 3.6, "ours": 3.2}
+    steps = [("objective", step, step) for step in direct if "shift" in step]
+    points = [("passes", level, objective) for level in "14" for objective in ("printed", "ours")]
+    found = []
+    for axis, level, objective in (*steps, *points):
+        means = {"naive": direct[objective], "naive-reg": 3.2, "wcrm": 3.6}
+        means |= {"weighted": direct[objective] - 0.1, "weighted-reg": 3.1}
+        for method, exp in means.items():
+            found += cells(method, exp, axis=axis, level=level, objective=objective)
+    return tuple(found)
+
+
 def everything() -> Reproduction:
     """All parts, small."""
     return Reproduction(
@@ -90,4 +110,5 @@ def everything() -> Reproduction:
         ),
         loggers=tuple(c for count in (2, 4) for c in cells("weighted", 3.3, loggers=count)),
         pairwise=pairwise(1.1, 0.8),
+        constraint=constraint_study(),
     )

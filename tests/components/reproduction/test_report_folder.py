@@ -14,7 +14,15 @@ from .synthetic import cells, everything, table2
 
 URL = "http://127.0.0.1:5000"
 NASTY = 'RuntimeError: <script>alert("x")</script> & </td> at\nline 2'
-PICTURES = {"table2-yeast", "table2-tmc500", "figure1-yeast", "figure2-yeast", "figure3-yeast", "pairwise"}
+PICTURES = {
+    "table2-yeast",
+    "table2-tmc500",
+    "figure1-yeast",
+    "figure2-yeast",
+    "figure3-yeast",
+    "pairwise",
+    "constraint-yeast",
+}
 
 
 def written(reproduction: Reproduction, folder: Path) -> dict[str, bytes]:
@@ -64,7 +72,8 @@ def tags(page: bytes) -> list[tuple[str, dict[str, str | None]]]:
 
 def test_every_part_is_there(files: dict[str, bytes]) -> None:
     sweeps = ("figure1", "figure2", "figure3")
-    names = ("table1", "table2", "claims", *sweeps, "choices", "loggers", "pairwise", "additivity")
+    studies = ("choices", "loggers", "pairwise", "additivity", "constraint")
+    names = ("table1", "table2", "claims", *sweeps, *studies)
     tables = {f"{name}.csv" for name in names}
     pictures = {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
     assert set(files) == tables | pictures | {"report.html"}
@@ -97,7 +106,7 @@ def test_ids_are_unique_and_references_lead_somewhere(files: dict[str, bytes]) -
 def test_each_number_links_its_run(files: dict[str, bytes]) -> None:
     links = {a["href"] for tag, a in tags(files["report.html"]) if tag == "a"}
     made = everything()
-    for cell in (*made.table2, *made.figure1, *made.figure2, *made.figure3, *made.choices, *made.pairwise):
+    for cell in made.cells:
         assert f"{URL}/{cell.page}" in links
 
 
@@ -164,6 +173,18 @@ def test_the_loss_that_does_not_add_up_has_a_section_of_its_own(files: dict[str,
     assert '5 <span class="small">of 5</span>' in section
     assert "&lt; 0.001" in section
     assert b"pairwise" not in files["table2.csv"]
+
+
+def test_the_study_of_the_constraint_has_a_section_of_its_own(files: dict[str, bytes]) -> None:
+    page = files["report.html"].decode()
+    section = page[page.index('<section id="constraint">') :].split("</section>")[0]
+    assert "<h2>When does the constraint help?</h2>" in section
+    assert "under the printed objective the constraint helps in 4 of 4 comparisons and harms in 0" in section
+    assert section.count("<svg") == 1
+    assert re.findall(r"<summary>([^<]+)</summary>", section) == [
+        "From the printed objective to ours",
+        "Replay passes of each logger",
+    ]
 
 
 def test_a_report_without_such_a_loss_does_not_speak_of_it(tmp_path: Path) -> None:
