@@ -111,7 +111,7 @@ def check_loggers(settings: LearnSettings, loggers: int) -> None:
         check_reference(settings.method, loggers)
 
 
-@stage("learn", version=1)
+@stage("learn", version=2)
 def learn_policy(
     settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact, run: StageRun
 ) -> None:

@@ -15,7 +15,7 @@ from multilogger.components.learners.exact_gauge import ExactGauge
 from multilogger.components.learners.gauge_draws import Draws
 from multilogger.components.learners.gauges import Gauge, Scene, check_loggers_known, float_logits
 from multilogger.components.learners.measure import Measure
-from multilogger.components.learners.objectives import floor_shares
+from multilogger.components.learners.objectives import constraint_shares
 from multilogger.components.learners.settings import DivergenceKind
 from multilogger.components.learners.state import State, optimiser_state, restore_optimiser
 from multilogger.components.learners.streamed_log import LearnerLog
@@ -63,9 +63,7 @@ class Constraint:
     def start_epoch(self, shares: Vector) -> None:
         """Take this epoch's n_j lambda_j, and warm the gauge up before the first."""
         if not self.scene.average:
-            # Deviation: lambda* of a policy that knows nothing lies on the nearly uniform logger alone, and
-            # the constraint would hold the policy there.
-            floored = floor_shares(shares, self.settings.constraint_floor)
+            floored = constraint_shares(shares, self.settings.constraint_floor)
             c = constraint_coefficients(self.scene.counts, floored / self.scene.counts)
             self.coefficients = torch.from_numpy(c.astype(np.float32))
         self.pulls, self.looks_before = 0, self.looks

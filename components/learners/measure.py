@@ -15,7 +15,7 @@ from torch import Tensor
 from multilogger.components.constraint import constraint_value, equivalent_rho
 from multilogger.components.learners.context_look import ContextLook
 from multilogger.components.learners.epoch_record import EpochRecord, expm1_or_inf, validation_score
-from multilogger.components.learners.objectives import Objective, floor_shares, shift_from
+from multilogger.components.learners.objectives import Objective, constraint_shares, shift_from
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.policies import Matrix, Vector
@@ -157,7 +157,7 @@ class Measure(ABC):
         """The lambda_j of the constraint; that on h_avg has them all equal (section 6)."""
         if self.objective.average:
             return np.full(len(shares), 1.0 / self.counts.sum())
-        floored = floor_shares(shares, self.settings.constraint_floor)
+        floored = constraint_shares(shares, self.settings.constraint_floor)
         return np.asarray(floored / self.counts, dtype=np.float64)
 
     def score(self, risk: Risk) -> float:

@@ -73,6 +73,15 @@ def floor_shares(shares: Vector, floor: float) -> Vector:
             return np.full(len(shares), 1.0 / len(shares))
 
 
+def constraint_shares(shares: Vector, floor: float) -> Vector:
+    """The n_j lambda_j that the constraint takes, each at least `floor` or, if that is less, 1/J: (J,).
+
+    Deviation: lambda* of a policy that knows nothing lies on the nearly uniform logger alone, and the
+    constraint would hold the policy there.
+    """
+    return floor_shares(shares, min(floor, 1.0 / len(shares))) if floor else shares
+
+
 def shift_from(mean_losses: Sequence[float], labels: int, shift: LossShift) -> float:
     """What the objective subtracts from each delta, from the mean loss of each logger."""
     if shift is LossShift.NONE:

@@ -12,7 +12,7 @@ from multilogger.components.learners.presets.paper import EFFECTIVE_ROWS, PAPER
 from multilogger.components.learners.presets.tuned import TUNED, TUNED_DATASETS
 from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
 
-EXACT_KAPPA = 1.0  # from the least constraint there is
+EXACT_KAPPA = 3.0  # from the least constraint there is
 
 
 def printed_objective_preset(dataset: str, method: str) -> LearnerSettings:

@@ -17,6 +17,7 @@ from multilogger.components.learners.objectives import (
     NAIVE,
     WEIGHTED,
     Objective,
+    constraint_shares,
     floor_shares,
     minibatch_risk,
     shift_from,
@@ -150,6 +151,13 @@ def test_floor_too_high_for_the_loggers() -> None:
     message = "lambda_floor can be at most 1/2 for 2 loggers, got 0.6"
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         floor_shares(np.array([0.5, 0.5]), 0.6)
+
+
+def test_floor_of_the_constraint_gives_way_to_many_loggers() -> None:
+    shares = np.array([0.97, 0.01, 0.01, 0.01])
+    np.testing.assert_allclose(constraint_shares(shares, 0.1), [0.7, 0.1, 0.1, 0.1])
+    np.testing.assert_allclose(constraint_shares(shares, 0.4), 0.25)
+    assert constraint_shares(shares, 0.0) is shares
 
 
 def test_shifts(log: TrainingLog) -> None:
