@@ -8,8 +8,8 @@ import numpy as np
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
-from multilogger.components.learners.presets import NEVER_BINDS
 from multilogger.flows.cells import Cell
+from multilogger.flows.choices import CHOICES, VARIED_BY_CHOICES, choices_of
 from multilogger.flows.constraint_study import STUDY_METHODS, STUDY_VARIES, study_cells
 from multilogger.flows.scope import DEFAULT_PRESETS, Scope, check_presets, presets_that_matter
 
@@ -30,46 +30,13 @@ LOGGER_STUDY_METHODS = ("naive", "weighted", "balanced", "additive", "dr")
 
 PAIRWISE_METHODS = ("logger-1", "logger-2", "weighted-exact", "additive", "dr", "full-information")
 
-# What the paper leaves open, one change from our defaults at a time: of every learner's training, shown on
-# `weighted`, and of the constraint, on `weighted-reg`.
-CHOICES: dict[str, dict[str, dict[str, Any]]] = {
-    "weighted": {
-        "default": {},
-        "loss_shift=none": {"learn.loss_shift": "none"},
-        "loss_shift=poem": {"learn.loss_shift": "poem"},
-        "loss_shift=running": {"learn.loss_shift": "running"},
-        "weights=raw": {"learn.weights": "raw"},
-        "weights=self-normalised": {"learn.weights": "self-normalised"},
-        "standardise=false": {"learn.standardise": False},
-        "batch_norm=true": {"learn.batch_norm": True},
-        "freeze_lambda=true": {"learn.freeze_lambda": True},
-        "pessimism=0": {"learn.pessimism": 0.0},
-        "split_by=context": {"replay.split_by": "context"},
-        "hidden=10": {"learn.hidden": "10"},
-        "C=0.1": {"train-loggers.C": 0.1},
-        "preset=paper": {"learn.preset": "paper"},
-    },
-    "weighted-reg": {
-        "default": {},
-        "kappa=1000000": {"learn.kappa": NEVER_BINDS},
-        "divergence=exact": {"learn.divergence": "exact"},
-        "warm_up_steps=0": {"learn.warm_up_steps": 0},
-        "moving_average=0": {"learn.moving_average": 0.0},
-        "inner_iterations=5": {"learn.inner_iterations": 5},
-        "regulariser_rate=0.0001": {"learn.regulariser_rate": 1e-4},
-    },
-}
-
-
 IDENTITY = {"learn.method": "--method", "learn.preset": "--preset"}
 SEEDS = ("train-loggers.seed", "replay.seed", "learn.seed")
 VARIED: dict[str, tuple[str, ...]] = {
     "figure1": ("replay.passes",),
     "figure2": ("learn.tau",),
     "figure3": ("learn.tau",),
-    "choices": tuple(
-        {name for changes in CHOICES.values() for change in changes.values() for name in change}
-    ),
+    "choices": VARIED_BY_CHOICES,
     "loggers": ("train-loggers.alphas", "replay.passes"),
     "constraint": STUDY_VARIES,
 }
@@ -124,10 +91,11 @@ def figure3(scope: Scope, preset: str) -> list[Cell]:
 
 def choices(scope: Scope, preset: str) -> list[Cell]:
     """Where the paper is silent: one choice changed at a time, with the loggers of Table 2."""
-    _check_no_methods(scope, "choices", ", ".join(CHOICES))
+    changed = choices_of(preset)
+    _check_no_methods(scope, "choices", ", ".join(changed))
     cells: list[Cell] = []
     for dataset in scope.datasets or FIGURE_DATASETS:
-        for method, changes in CHOICES.items():
+        for method, changes in changed.items():
             usual = TABLE2_LOGGERS.get(dataset, {})
             for choice, change in changes.items():
                 cells += scope.cells(preset, dataset, method, {**usual, **change}, choice=choice)
@@ -232,6 +200,8 @@ def _narrowed(name: str, scope: Scope) -> Scope:
         return scope
     if name == "constraint":
         scope = replace(scope, presets=DEFAULT_PRESETS)  # it has those of its objectives
+    if name == "choices":
+        scope = replace(scope, presets=tuple(p for p in scope.presets if p in CHOICES) or DEFAULT_PRESETS)
     if name == "pairwise" or scope.datasets is None:
         return replace(scope, methods=None, datasets=None)
     figures = FIGURE_DATASETS if set(FIGURE_DATASETS) & set(scope.datasets) else scope.datasets[:1]

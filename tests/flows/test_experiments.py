@@ -5,7 +5,8 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import NEVER_BINDS, preset
 from multilogger.flows.cells import Cell
-from multilogger.flows.experiments import CHOICES, EXPERIMENTS, STUDIES, TARGETS, plan_of
+from multilogger.flows.choices import CHOICES
+from multilogger.flows.experiments import EXPERIMENTS, STUDIES, TARGETS, plan_of
 from multilogger.flows.scope import Scope
 
 
@@ -61,10 +62,17 @@ def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
     assert {c.chosen()["learn"].params()["kappa"] for c in cells if c.tau is not None} == {printed}
 
 
-def test_every_choice_differs_from_the_default() -> None:
-    cells = plan_of(["choices"], Scope(seeds=1))["choices"]
-    assert [(c.method, c.choice) for c in cells] == [(m, name) for m in CHOICES for name in CHOICES[m]]
+@pytest.mark.parametrize("preset", CHOICES)
+def test_every_choice_differs_from_the_default(preset: str) -> None:
+    cells, own = plan_of(["choices"], Scope(seeds=1, presets=(preset,)))["choices"], CHOICES[preset]
+    assert [(c.method, c.choice) for c in cells] == [(m, name) for m in own for name in own[m]]
     assert len({c.steps()["evaluate"] for c in cells}) == len(cells)
+
+
+def test_choices_are_changes_of_presets_that_they_know() -> None:
+    message = "choices are changes of the presets paper and tuned, got printed-objective; name one of these"
+    with pytest.raises(BadInput, match=f"^{message}$"):
+        plan_of(["choices"], Scope(seeds=1, presets=("printed-objective",)))
 
 
 def test_pairwise_has_a_dataset_of_its_own() -> None:

@@ -25,6 +25,8 @@ def printed_objective_preset(dataset: str, method: str) -> LearnerSettings:
         least_effective_rows=EFFECTIVE_ROWS,
         risk_rate=2e-3,
     )
+    if dataset in ("tmc", "tmc500"):  # without a warm start the way from a uniform policy is long
+        settings = replace(settings, epochs=20, patience=10)
     if method == "wcrm":
         return replace(
             settings,
