@@ -2,7 +2,7 @@
 
     python benchmarks/constraint_cost.py <mirror> yeast
 
-The bare loop has the same network, rows and optimiser, and nothing else: no validation, no record, no lambda*.
+The bare loop has the same network, rows and optimiser and nothing else: no validation, record or lambda*.
 Settings are those of the preset `paper`. Ratios of CPU time, one thread, the best of several, interleaved.
 """
 
