@@ -65,7 +65,7 @@ class Discriminators(nn.Module):
                 )
         z = torch.cat([torch.baddbmm(contexts, self.of_action, y.transpose(1, 2)) for y in lots], dim=2)
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases[1:], strict=True)):
-            z = torch.baddbmm(bias, weight, self._normalised(z, layer).relu())
+            z = torch.baddbmm(bias, weight, self._normalised(z, layer).relu_())
         return torch.split(z.squeeze(1), rows, dim=1)
 
     def _normalised(self, z: Tensor, layer: int) -> Tensor:

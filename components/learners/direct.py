@@ -27,7 +27,7 @@ class DirectLearner(RiskLearner):
         self, log: LearnerLog, objective: Objective, constrained: bool, settings: LearnerSettings, seed: int
     ) -> None:
         source = open_source(log, objective, settings)
-        super().__init__(log, source.measure, settings, seed)
+        super().__init__(log, source.measure, settings, seed, fused=True)
         self.objective, self.rows = objective, source.rows(seed, self.generator)
         self.constraint = (
             Constraint(self.network, self.x, source.draws(), log, self.measure, seed) if constrained else None

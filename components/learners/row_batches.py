@@ -59,10 +59,10 @@ class MemoryRows:
         for chosen in self.rows.batches(self.batch_size, self.generator):
             flat = chosen.flatten()
             yield RowBatch(
-                context=self.rows.context[flat],
-                action=self.rows.action[flat],
-                log_denominator=self.log_denominator[chosen],
-                delta=self.rows.delta[chosen],
+                context=self.rows.context.index_select(0, flat),  # several times faster than indexing
+                action=self.rows.action.index_select(0, flat),
+                log_denominator=self.log_denominator.index_select(0, flat).view(chosen.shape),
+                delta=self.rows.delta.index_select(0, flat).view(chosen.shape),
             )
 
     def state(self) -> State:
