@@ -48,7 +48,7 @@ def constrained(settings: LearnerSettings, method: str) -> LearnerSettings:
     return replace(
         settings,
         kappa=0.05 if method == "balanced-reg" else 0.3,
-        tau=4.0,
+        tau=5.0,
         inner_iterations=1,
         regulariser_rate=2e-3,
         discriminator_rate=1e-3,
