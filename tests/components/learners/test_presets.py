@@ -1,6 +1,8 @@
 """Presets: valid for every method, printed where they say so, with a constraint where one is asked for."""
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from multilogger.components.learners.readers import reads
 from multilogger.components.learners.settings import READERS, LossShift, Weights
 from multilogger.components.learners.training_log import TrainingLog
 
+SEARCH = Path(__file__).parents[3] / "benchmarks" / "results" / "search_presets.csv"
 ESTIMATORS = ("naive", "weighted", "balanced")
 
 
@@ -66,6 +69,17 @@ def test_constrained_twin_differs_in_the_constraint_alone(name: str, estimator: 
 def test_a_constraint_that_is_asked_for_is_there(name: str, estimator: str) -> None:
     for dataset in (*DATASETS, "my-own-files"):
         assert preset(name, dataset, f"{estimator}-reg").kappa < 100 < NEVER_BINDS
+
+
+def test_constraint_is_what_the_recorded_search_chose() -> None:
+    with SEARCH.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["chosen"] == "true"]
+    chosen = [row for row in rows if row["method"].endswith("-reg")]
+    assert {row["preset"] for row in chosen} == {"printed-objective", "tuned"}
+    for row in chosen:
+        settings = preset(row["preset"], row["dataset"], row["method"])
+        for name, value in (change.split("=") for change in row["changed"].split()):
+            assert getattr(settings, name) == float(value), (row, name)
 
 
 @pytest.mark.parametrize("name", PRESETS)
