@@ -57,7 +57,7 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
     assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)
     assert all(
         name in stages.stdout
-        for name in ("crf_C", "split_by", "passes over the log, at most; 'paper' has 600", "eta")
+        for name in ("crf_C", "split_by", "passes over the log in an epoch; 'paper' has 10", "eta")
     )
 
 
