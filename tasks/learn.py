@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, model_validator
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import ADDITIVE_METHODS, PAPER, PRESETS, preset
+from multilogger.components.learners.presets import ADDITIVE_METHODS, PAPER_METHODS, PRESETS, preset
 from multilogger.components.learners.settings import MEANINGS, LearnerSettings, newer_and_unused
 from multilogger.components.loggers import load_policies
 from multilogger.tasks.additivity_check import check_additivity
@@ -23,6 +23,7 @@ from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 if TYPE_CHECKING:
     from multilogger.components.learners.epoch_record import EpochRecord
     from multilogger.components.learners.learned_policy import LearnedPolicy
+    from multilogger.components.learners.methods import Learned
     from multilogger.components.learners.references import References
     from multilogger.components.learners.streamed_log import StreamedLog
     from multilogger.components.learners.training_log import TrainingLog
@@ -36,8 +37,15 @@ CHOICES = {
     "dataset": SettingText("digits", "whose preset to take"),
 }
 
+
+def _printed(name: str) -> str:
+    """What the paper's preset has, if all of its methods have the same."""
+    values = {getattr(preset("paper", "", method), name) for method in PAPER_METHODS}
+    return shown(values.pop()) if len(values) == 1 else "one of its own for each method"
+
+
 NUMBERS_TEXT = {
-    name: SettingText("preset's", f"{meaning}; 'paper' has {shown(getattr(PAPER, name))}")
+    name: SettingText("preset's", f"{meaning}; 'paper' has {_printed(name)}")
     for name, meaning in MEANINGS.items()
 }
 MEMORY = {"memory_rows": SettingText(shown(LearnerSettings().memory_rows), MEANINGS["memory_rows"])}
@@ -163,16 +171,29 @@ def _learned(
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
-    if all(record.pulled == 0 for record in learned.records):
-        say(
-            f"the constraint of {settings.method} never moved the policy, so this is the direct method's; "
-            f"a kappa below {numbers.kappa:g} may bind"
-        )
+    _say_what_to_know(settings.method, numbers, learned)
     if settings.method in ADDITIVE_METHODS:
         if isinstance(training_log, StreamedLog):
             training_log = thin_log(training_log, numbers.memory_rows)
         check_additivity(learned.policy, training_log, run)
     return learned.policy
+
+
+def _say_what_to_know(method: str, numbers: LearnerSettings, learned: "Learned") -> None:
+    """A constraint that did nothing, and a policy that the guard of model selection would not have chosen."""
+    if all(record.pulled == 0 for record in learned.records):
+        early = len(learned.records) <= numbers.warm_up_epochs and method.endswith("-exact")
+        remedy = (
+            f"it counts after {numbers.warm_up_epochs} epochs (warm_up_epochs) only"
+            if early
+            else f"a kappa below {numbers.kappa:g} may bind"
+        )
+        say(f"the constraint of {method} never moved the policy, so this is the direct method's; {remedy}")
+    if not learned.best.eligible:
+        say(
+            f"no epoch of {method} passed the guard of model selection (mean weight, effective rows, the "
+            "constraint); the policy is the best of those that did not: do not trust its estimates"
+        )
 
 
 def _training_log(

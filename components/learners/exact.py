@@ -2,10 +2,10 @@
 
 min R(h)  subject to  log sum_j c_j d_2(h||h_j) <= log least + log(1 + kappa),
 
-the constraint of the -reg methods on a scale where d_2 = 1e7 is 16, and counted from the least value that
-any policy has (`components/least_constraint.py`): kappa = 1 lets the second moment of the weights be twice
-what it has to be. Balanced methods have an upper bound of d_2(h||h_avg), the harmonic one of
-`components/divergences.py`. One pass of the network and one gradient a step serve the risk and the
+the constraint of the -reg methods on a scale where d_2 = 1e7 is 16, and counted from the least value that a
+policy between the loggers has (`components/least_constraint.py`): kappa = 1 lets the second moment of the
+weights be twice what it has to be. Balanced methods have an upper bound of d_2(h||h_avg), the harmonic one
+of `components/divergences.py`. One pass of the network and one gradient a step serve the risk and the
 constraint alike.
 """
 
@@ -54,7 +54,7 @@ class ExactLearner(RiskLearner):
         self.loggers = KnownLoggers.of(log.logger_logits).to(self.x.dtype)
         self.nearest = Candidates.of(KnownLoggers.of(log.logger_logits))
         self.multiplier = Multiplier(0.0, settings.multiplier_rate)
-        self.finished = 0
+        self.finished, self.steps, self.pulls = 0, 0, 0
 
     def run_epoch(self) -> None:
         """One pass over the contexts at fixed lambda*, then one step of the multiplier."""
@@ -63,10 +63,13 @@ class ExactLearner(RiskLearner):
         shift = self.update_shares()
         lambdas, log_shares, bound = self.lambdas(), self.log_shares(), self.log_bound()
         self.network.train()
+        self.steps, self.pulls = 0, 0
         for _ in range(self.settings.passes_per_epoch):
             for batch in self.rows.epoch():
                 risk, value = self.risk_and_constraint(batch, lambdas, log_shares, shift)
                 loss = risk if self.warming_up else self.multiplier.descended(risk, value - bound)
+                self.steps += 1
+                self.pulls += not self.warming_up and bool(self.multiplier.pull(value.detach() - bound) > 0)
                 self.optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 self.optimiser.step()
@@ -121,7 +124,12 @@ class ExactLearner(RiskLearner):
         """The usual record; an epoch outside the constraint is not eligible."""
         allowed = expm1_or_inf(self.log_bound())
         record = self.measure.record(
-            epoch, self.look(), self.shares, multiplier=self.multiplier.value, allowed=allowed
+            epoch,
+            self.look(),
+            self.shares,
+            multiplier=self.multiplier.value,
+            pulled=self.pulls / self.steps if self.steps else math.nan,
+            allowed=allowed,
         )
         met = self.excess() <= math.log1p(self.settings.constraint_tolerance)
         return replace(record, eligible=record.eligible and met)

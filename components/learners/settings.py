@@ -111,7 +111,7 @@ class LearnerSettings:
     warm_up_epochs: Annotated[int, "epochs that descend the risk alone", "-exact"] = 10
     multiplier_rate: Annotated[float, "rate of the multiplier after them", "-exact"] = 1.0
     constraint_tolerance: Annotated[
-        float, "by how much of kappa the chosen epoch may exceed it", "-exact"
+        float, "share by which 1 + the divergence of the chosen epoch may exceed its bound", "-exact"
     ] = 0.05
     wcrm_clips: Annotated[tuple[float, ...], "cuts of the weights to try; 0 for POEM's own", "wcrm"] = (
         10.0,

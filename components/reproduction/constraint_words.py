@@ -52,6 +52,8 @@ def _steps(rows: Sequence[ConstraintRow]) -> str:
 
 def _largest(rows: Sequence[ConstraintRow]) -> str:
     """The largest gain among those whose interval excludes 0."""
+    if all(row.difference.low is None for row in rows):
+        return "One seed has no interval, so nothing can be said of gains."
     gains = [row for row in rows if row.helps and row.difference.mean is not None]
     if not gains:
         return "At no point is there a gain whose interval excludes 0."

@@ -9,12 +9,12 @@ from multilogger.components.learners.presets.additive import (
     additive_preset,
     doubly_robust_preset,
 )
-from multilogger.components.learners.presets.paper import PAPER, paper_preset
+from multilogger.components.learners.presets.paper import paper_preset
 from multilogger.components.learners.presets.printed_objective import printed_objective_preset
 from multilogger.components.learners.presets.tuned import NEVER_BINDS, tuned_preset
 from multilogger.components.learners.settings import LearnerSettings
 
-__all__ = ["ADDITIVE", "ADDITIVE_METHODS", "NEVER_BINDS", "PAPER", "PRESETS", "preset"]
+__all__ = ["ADDITIVE", "ADDITIVE_METHODS", "NEVER_BINDS", "PAPER_METHODS", "PRESETS", "preset"]
 
 OF_THE_PAPER: dict[str, Callable[[str, str], LearnerSettings]] = {
     "paper": paper_preset,
@@ -24,6 +24,11 @@ OF_THE_PAPER: dict[str, Callable[[str, str], LearnerSettings]] = {
 """What gives the paper's methods their settings, in the order in which tables show it."""
 
 PRESETS = tuple(OF_THE_PAPER)
+PAPER_METHODS = (
+    "wcrm",
+    *(f"{name}{kind}" for name in ("naive", "weighted", "balanced") for kind in ("", "-reg", "-exact")),
+)
+"""The methods whose settings differ between presets."""
 
 
 def preset(name: str, dataset: str, method: str) -> LearnerSettings:

@@ -51,6 +51,7 @@ WEIGHTED = replace(PAPER, hidden=(7, 7), discriminator_hidden=(30,), tau=3.0, co
 PAPER_METHODS: dict[str, LearnerSettings] = {
     "weighted": replace(WEIGHTED, constraint_floor=0.0),
     "weighted-reg": WEIGHTED,
+    # Its first epochs descend the risk alone, and lambda* has moved before the constraint counts.
     "weighted-exact": replace(WEIGHTED, constraint_floor=0.0),
     "wcrm": replace(PAPER, loss_shift=LossShift.POEM),
 }

@@ -174,6 +174,8 @@ def test_warm_up_descends_the_risk_alone(log: TrainingLog, quick: LearnerSetting
     settings = replace(quick, kappa=0.01, warm_up_epochs=3, epochs=4)
     tight, loose = (learn("naive-exact", log, replace(settings, kappa=k), 0).records for k in (0.01, 1e9))
     assert [record.multiplier > 0 for record in tight] == [False, False, True, True]
+    assert [record.pulled for record in tight] == [0.0, 0.0, 0.0, 1.0]
+    assert [record.pulled for record in loose] == [0.0] * 4
     assert [a.train_risk == b.train_risk for a, b in zip(tight, loose, strict=True)] == [True] * 3 + [False]
 
 
