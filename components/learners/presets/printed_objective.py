@@ -16,14 +16,14 @@ EXACT_KAPPA = 3.0  # from the least constraint there is
 
 
 def printed_objective_preset(dataset: str, method: str) -> LearnerSettings:
-    """One set of numbers for all datasets, but for the batches that `tuned` has for TMC."""
+    """One set of numbers for all datasets, but for TMC's batches and one kappa of Scene."""
     settings = replace(
         TUNED_DATASETS.get(dataset, TUNED),
         loss_shift=LossShift.NONE,
         weights=Weights.RAW,
         warm_start=0,
         least_effective_rows=EFFECTIVE_ROWS,
-        risk_rate=2e-3,
+        risk_rate=1.5e-3,
     )
     if dataset in ("tmc", "tmc500"):  # without a warm start the way from a uniform policy is long
         settings = replace(settings, epochs=20, patience=10)
@@ -37,18 +37,21 @@ def printed_objective_preset(dataset: str, method: str) -> LearnerSettings:
         )
     if method.endswith("-exact"):
         return replace(settings, kappa=EXACT_KAPPA)
-    return constrained(settings, method) if method.endswith("-reg") else settings
+    return constrained(settings, dataset, method) if method.endswith("-reg") else settings
 
 
-def constrained(settings: LearnerSettings, method: str) -> LearnerSettings:
-    """The same with a constraint, as chosen on Scene and Yeast together.
+# On Scene validation prefers a looser one for weighted-reg (0.801 against 0.893, six seeds). D_f(h||h_avg) is
+# at most 1 for a policy like either of two loggers, so balanced-reg has a smaller one.
+KAPPA = {"naive-reg": 0.3, "weighted-reg": 0.3, "balanced-reg": 0.05}
+SCENE_KAPPA = {**KAPPA, "weighted-reg": 1.0}
 
-    D_f(h||h_avg) is at most 1 for a policy like either of two loggers, so balanced-reg has a smaller kappa.
-    """
+
+def constrained(settings: LearnerSettings, dataset: str, method: str) -> LearnerSettings:
+    """The same with a constraint; but for one kappa, the same on all datasets."""
     return replace(
         settings,
-        kappa=0.05 if method == "balanced-reg" else 0.3,
-        tau=5.0,
+        kappa=(SCENE_KAPPA if dataset == "scene" else KAPPA)[method],
+        tau=4.0,
         inner_iterations=1,
         regulariser_rate=2e-3,
         discriminator_rate=1e-3,

@@ -171,7 +171,7 @@ def test_a_picture_of_cells_that_all_failed() -> None:
     made = study(point("passes", "4", "ours", naive=(None,), naive_reg=(None,), wcrm=(None,)))
     rows = constraint_rows(made)
     assert constraint_picture("constraint-yeast", "yeast", rows).svg
-    assert constraint_paragraph(rows) == "At no point is there a gain whose interval excludes 0."
+    assert constraint_paragraph(rows) == "One seed has no interval, so nothing can be said of gains."
 
 
 def test_a_failed_cell_says_where_it_stood() -> None:
