@@ -161,5 +161,5 @@ def test_two_points_end_to_end(store_root: Path, tmp_path: Path, monkeypatch: py
     assert (tmp_path / "constraint-digits.svg").exists()
     (title,) = reproduction_tables(done.reproduction)
     assert title == "When does the constraint help? EXP, and its change to the direct twin"
-    assert reproduction_notes(done.reproduction)[0].startswith("digits: At no point is there a gain")
+    assert reproduction_notes(done.reproduction)[0].startswith("digits: One seed has no interval")
     assert len(list((store_root / "artifacts" / "learn").iterdir())) == 9
