@@ -4,8 +4,8 @@ Section 5.1.2: Adam at 1e-4 for the risk, 1e-4 for the policy's part of the cons
 batches of 500, 4096 for TMC. Appendix: BatchNorm after every hidden Linear. The losses and the weights are as
 they are, without a shift and without a cut.
 
-What is not printed is the same for all methods, or was chosen on validation rows split by context
-(`benchmarks/search_presets.py --preset paper`, seeds 100 and up): when to stop, kappa, the inner iterations.
+What is not printed is the same for all methods, or was chosen on validation rows split by context, so far on
+one seed (100) of Yeast: when to stop, kappa, the inner iterations, the floor of the constraint.
 Validation is by the self-normalised balanced risk on validation rows; an epoch counts only if its estimate
 rests on 100 effective rows, because plain IPS is least where a policy avoids the logged actions.
 """
