@@ -2,8 +2,8 @@
 
 What the constraint is worth when nothing else helps: no shift of the losses, no cut of the weights, no start
 from a logger. The unprinted numbers were chosen on validation rows split by context, six seeds from 100 on
-(`benchmarks/results/search_presets.csv`); the rate is the one that suits weighted-reg. A constrained method and its
-direct twin differ in the constraint alone.
+(`benchmarks/results/search_presets.csv`); the rate is the one that suits weighted-reg. A constrained
+method and its direct twin differ in the constraint alone.
 """
 
 from dataclasses import replace
