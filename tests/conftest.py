@@ -63,6 +63,10 @@ REAL_MIRROR = Path(os.environ.get("MULTILOGGER_TEST_MIRROR") or REPOSITORY.paren
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-digests", action="store_true", help="record the results of tests/golden anew")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Every process begins with its share of the slow tests: begun last, one would go on alone."""
     count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

@@ -1,0 +1,1 @@
+"""Every method's result on two small logs, kept as digests."""

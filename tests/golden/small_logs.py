@@ -1,0 +1,58 @@
+"""Two small logs, of digits and pairwise, in memory and on disk, made the same way for ever."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from multilogger.components.bandit_log import LogRows, log_file, log_schema, to_table
+from multilogger.components.digits import load_digits_split
+from multilogger.components.labelled_data import LabelledData
+from multilogger.components.learners.read_log import open_streamed_log, read_training_log
+from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.losses import find_loss
+from multilogger.components.pairwise import load_pairwise_split
+from multilogger.components.policies import Matrix
+from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
+
+LOSSES = {"digits": "hamming", "pairwise": "crowding"}
+CONTEXTS, PASSES, ALPHAS = 240, (2, 3), (0.1, 1.0)
+
+
+class SmallLog:
+    """A log on disk with what a learner may know beside it."""
+
+    def __init__(self, dataset: str, folder: Path) -> None:
+        split = load_digits_split() if dataset == "digits" else load_pairwise_split()
+        train = split.train.take(np.arange(CONTEXTS))
+        self._train, self._folder, self._logits = train, folder, _logger_logits(train)
+        plan = ReplayPlan(seed=7, validation_share=0.3, split_by=SplitBy.ROW, batch_rows=1000)
+        for logger, passes in enumerate(PASSES):
+            for pass_ in range(passes):
+                rows = replay_pass(
+                    list(self._logits), train.y, logger, pass_, plan, find_loss(LOSSES[dataset])
+                )
+                _write(next(rows), folder, logger, pass_)
+
+    def in_memory(self) -> TrainingLog:
+        return read_training_log(self._folder, self._train.x, self._logits, self._train.y)
+
+    def on_disk(self) -> StreamedLog:
+        return open_streamed_log(self._folder, self._train.x, self._logits, self._train.y)
+
+
+def _logger_logits(train: LabelledData) -> tuple[Matrix, ...]:
+    """Linear loggers: the difference of a label's class means, with no fit whose last bits could move."""
+    x = np.asarray(train.x, dtype=np.float64)
+    truth = train.y.astype(np.float64)
+    slopes = [x[y == 1].mean(axis=0) - x[y == 0].mean(axis=0) for y in truth.T]
+    scores = (x - x.mean(axis=0)) @ np.array(slopes).T
+    return tuple(alpha * scores for alpha in ALPHAS)
+
+
+def _write(rows: LogRows, folder: Path, logger: int, pass_: int) -> None:
+    path = log_file(folder, logger, pass_)
+    path.parent.mkdir(parents=True)
+    schema = log_schema(rows.action.shape[1], len(ALPHAS))
+    pq.write_table(to_table(rows, schema), path, row_group_size=90)

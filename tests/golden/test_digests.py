@@ -1,0 +1,136 @@
+"""Every method gives the bits it gave before: sha256 of policy and epoch records.
+
+`digests.json` was made by this file (`python -m pytest tests/golden --write-digests`). Another processor may
+round sums otherwise. A digest of arithmetic alone, `arithmetic`, tells: where it is not the recorded one, the
+risks of the last epoch are compared instead, to 2 %.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit, logsumexp
+
+from multilogger.components.learners.methods import METHODS, Learned, learn
+from multilogger.components.learners.presets import preset
+from multilogger.components.learners.settings import LearnerSettings
+from tests.golden.small_logs import LOSSES, SmallLog
+
+FILE = Path(__file__).with_name("digests.json")
+SEED = 3
+PRESET = {"digits": "tuned", "pairwise": "paper"}
+RISK_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Golden:
+    """What is kept of a result."""
+
+    policy: str
+    records: str
+    train_risk: float
+    validation_risk: float
+
+
+def settings_of(method: str, dataset: str) -> LearnerSettings:
+    """A preset, cut to two short epochs; all that a preset can turn on is on in one of the two."""
+    numbers = replace(
+        preset(PRESET[dataset], dataset, method),
+        loss=LOSSES[dataset],
+        batch_size=64,
+        epochs=2,
+        passes_per_epoch=1,
+        model_epochs=2,
+        folds=2,
+        wcrm_clips=(10.0,),
+        wcrm_variances=(0.1,),
+        wcrm_l2s=(1e-2,),
+        wcrm_rounds=1,
+        wcrm_iterations=5,
+        warm_up_steps=3,
+        warm_up_epochs=1,
+        memory_rows=200,
+        checkpoint_every=0,
+    )
+    return replace(numbers, warm_start=1, kappa=0.1) if dataset == "digits" else numbers
+
+
+def golden(learned: Learned, folder: Path) -> Golden:
+    learned.policy.save(folder)
+    last = learned.records[-1]
+    return Golden(
+        policy=hashlib.sha256((folder / "policy.safetensors").read_bytes()).hexdigest(),
+        records=hashlib.sha256(repr(learned.records).encode()).hexdigest(),
+        train_risk=round(last.train_risk, 6),
+        validation_risk=round(last.validation_risk, 6),
+    )
+
+
+def arithmetic() -> str:
+    """sha256 of products, exponentials, sums and Adam's steps on fixed numbers."""
+    rng = np.random.default_rng(11)
+    x, w = rng.normal(size=(500, 64)), rng.normal(size=(64, 128))
+    parts: list[np.ndarray] = [x @ w, expit(x), logsumexp(x, axis=1), np.log1p(np.exp(x)), x.sum(axis=0)]
+    layer = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.BatchNorm1d(128), torch.nn.ReLU())
+    with torch.no_grad():
+        layer[0].weight.copy_(torch.from_numpy(w.T.astype(np.float32) / 8))
+        layer[0].bias.zero_()
+    for fused in (False, True):
+        adam = torch.optim.Adam(layer.parameters(), 1e-3, fused=fused)
+        for rows in (64, 500, 200):
+            adam.zero_grad()
+            out = layer(torch.from_numpy(x[:rows].astype(np.float32)))
+            (torch.logsumexp(out, 1) + torch.nn.functional.softplus(out).sum(1)).mean().backward()
+            adam.step()
+    parts += [value.detach().numpy() for value in layer.state_dict().values()]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+
+
+@pytest.fixture(scope="module", params=sorted(LOSSES))
+def small_log(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, SmallLog]:
+    dataset = str(request.param)
+    return dataset, SmallLog(dataset, tmp_path_factory.mktemp(dataset))
+
+
+@pytest.mark.parametrize("place", ["memory", "disk"])
+@pytest.mark.parametrize("method", METHODS)
+def test_result_is_the_one_recorded(
+    method: str,
+    place: str,
+    small_log: tuple[str, SmallLog],
+    tmp_path: Path,
+    pytestconfig: pytest.Config,
+) -> None:
+    torch.set_num_threads(1)
+    dataset, source = small_log
+    log = source.in_memory() if place == "memory" else source.on_disk()
+    now = golden(learn(method, log, settings_of(method, dataset), SEED), tmp_path)
+    name = f"{dataset}/{place}/{method}"
+    if pytestconfig.getoption("--write-digests"):
+        _keep(name, now)
+        return
+    kept = json.loads(FILE.read_text())
+    recorded = Golden(**kept["results"][name])
+    if arithmetic() == kept["arithmetic"]:
+        assert now == recorded
+    else:
+        assert now.train_risk == pytest.approx(recorded.train_risk, rel=RISK_TOLERANCE)
+        assert now.validation_risk == pytest.approx(recorded.validation_risk, rel=RISK_TOLERANCE)
+
+
+def test_every_method_has_digests() -> None:
+    names = {f"{data}/{place}/{name}" for data in LOSSES for place in ("memory", "disk") for name in METHODS}
+    assert set(json.loads(FILE.read_text())["results"]) == names
+
+
+def _keep(name: str, result: Golden) -> None:
+    kept = json.loads(FILE.read_text()) if FILE.is_file() else {"results": {}}
+    kept["arithmetic"] = arithmetic()
+    kept["results"] = dict(sorted({**kept["results"], name: vars(result)}.items()))
+    FILE.write_text(json.dumps(kept, indent=1) + "\n")
