@@ -1,4 +1,4 @@
-"""`prefect.yaml` as the README says: a work pool, its deployments, a worker."""
+"""`prefect.yaml` as docs/pages/how-to/schedule.md says: a work pool, its deployments, a worker."""
 
 from pathlib import Path
 
