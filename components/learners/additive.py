@@ -9,12 +9,13 @@ import dataclasses
 import torch
 
 from multilogger.components.ensemble_network import EnsembleNetwork
+from multilogger.components.learners.additive_figures import open_additive
 from multilogger.components.learners.additive_model import AdditiveModel
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.objectives import BALANCED
+from multilogger.components.learners.open_measure import open_measure
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
@@ -37,9 +38,8 @@ class AdditiveLearner:
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        source = open_source(log, BALANCED, settings)
-        rows, self.figures = source.additive()
-        self.measure = source.measure
+        rows, self.figures = open_additive(log)
+        self.measure = open_measure(log, BALANCED, settings)
         self.model = AdditiveModel(self.x, rows, log.labels, settings, self.generator)
         self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
         self.network: PolicyNetwork = self.ensemble

@@ -10,10 +10,10 @@ from multilogger.components.doubly_robust import ModelledLoss, balanced_doubly_r
 from multilogger.components.estimators import balanced_risk
 from multilogger.components.importance import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.additive_model import additive_loss, expected_additive_loss
-from multilogger.components.learners.additive_rows import AdditiveRows
+from multilogger.components.learners.additive_rows import AdditiveRows, GroupedRows
 from multilogger.components.learners.context_moments import ContextMoments
 from multilogger.components.learners.measure import Risk
-from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, PolicyTable, StreamedLog
 from multilogger.components.learners.streamed_sums import LoggerMoments, self_normalised_risk
 from multilogger.components.learners.training_log import LogPart
 from multilogger.components.policies import Matrix
@@ -117,3 +117,12 @@ def additive_predictions(part: LogPart, p: Matrix, logits: Matrix) -> ModelledLo
     """What the model p (m, q) says of rows, under the policy of given logits (m, q)."""
     expected = expected_additive_loss(p, logits)
     return ModelledLoss(additive_loss(p[part.context], part.action), expected[part.context])
+
+
+def open_additive(log: LearnerLog) -> AdditiveView:
+    """What an additive loss model is fitted to, and its figures."""
+    if isinstance(log, StreamedLog):
+        moments = ContextMoments(log)
+        return AdditiveView(moments, StreamedFigures(log, moments))
+    train, validation = log.part(validation=False), log.part(validation=True)
+    return AdditiveView(GroupedRows(train), MemoryFigures(train, validation))

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from multilogger.components.constraint import constraint_coefficients
 from multilogger.components.learners.exact_gauge import ExactGauge
-from multilogger.components.learners.gauge_draws import Draws
-from multilogger.components.learners.gauges import Gauge, Scene, check_loggers_known, float_logits
+from multilogger.components.learners.gauge_draws import Draws, float_logits
+from multilogger.components.learners.gauges import Gauge, Scene, check_loggers_known
 from multilogger.components.learners.measure import Measure
 from multilogger.components.learners.objectives import constraint_shares
 from multilogger.components.learners.settings import DivergenceKind

@@ -6,11 +6,12 @@ from torch import Tensor
 
 from multilogger.components.learners.constrained import Constraint
 from multilogger.components.learners.epoch_record import EpochRecord
+from multilogger.components.learners.gauge_draws import open_draws
 from multilogger.components.learners.network_learner import RiskLearner
 from multilogger.components.learners.objectives import Objective, minibatch_risk
-from multilogger.components.learners.row_batches import RowBatch
+from multilogger.components.learners.open_measure import open_measure
+from multilogger.components.learners.row_batches import RowBatch, open_rows
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.torch_policies import log_probability
@@ -26,11 +27,12 @@ class DirectLearner(RiskLearner):
     def __init__(
         self, log: LearnerLog, objective: Objective, constrained: bool, settings: LearnerSettings, seed: int
     ) -> None:
-        source = open_source(log, objective, settings)
-        super().__init__(log, source.measure, settings, seed, fused=True)
-        self.objective, self.rows = objective, source.rows(seed, self.generator)
+        super().__init__(log, open_measure(log, objective, settings), settings, seed, fused=True)
+        self.objective, self.rows = objective, open_rows(log, objective, settings, seed, self.generator)
         self.constraint = (
-            Constraint(self.network, self.x, source.draws(), log, self.measure, seed) if constrained else None
+            Constraint(self.network, self.x, open_draws(log, self.rows), log, self.measure, seed)
+            if constrained
+            else None
         )
 
     def run_epoch(self) -> None:

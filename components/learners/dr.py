@@ -1,9 +1,8 @@
 """`dr`, doubly robust learning: an estimate that a model of the loss makes steady and weights keep honest.
 
-R_dr(h) = mean_i [ E_{y ~ h} q(x_i, y) + a_i w_i (delta_i - q(x_i, y_i)) ],  w = min(h / h_avg, clip),
+R_dr(h) = mean_i [ E_{y ~ h} q(x_i, y) + w_i (delta_i - q(x_i, y_i)) ],  w = min(h / h_avg, clip),
 
-or h / h_j, with q the additive model or a free-form one, fitted without the row's own fold of contexts. Not
-in the paper.
+with q the additive model, fitted without the row's own fold of contexts. Not in the paper.
 """
 
 import dataclasses
@@ -12,22 +11,22 @@ import numpy as np
 import torch
 
 from multilogger.components.ensemble_network import EnsembleNetwork
-from multilogger.components.lambda_star import lambda_star, plain_divergence
-from multilogger.components.learners.additive_model import blind_probabilities
+from multilogger.components.learners.additive_figures import open_additive
+from multilogger.components.learners.additive_model import AdditiveModel, blind_probabilities
+from multilogger.components.learners.dr_view import open_doubly_robust
 from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.folded_model import FoldedModel
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
-from multilogger.components.learners.objectives import BALANCED, WEIGHTED, floor_shares
+from multilogger.components.learners.objectives import BALANCED
+from multilogger.components.learners.open_measure import open_measure
 from multilogger.components.learners.policy_rows import PolicyBatch
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import open_source
-from multilogger.components.learners.staged_model import StagedModel
 from multilogger.components.learners.state import State, module_state, optimiser_state, restore_optimiser
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.network_size import NetworkSize
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import GREEDY, Matrix, Vector, sharpened
-from multilogger.components.torch_policies import bounded, sample
+from multilogger.components.policies import GREEDY, Matrix, sharpened
+from multilogger.components.torch_policies import bounded
 
 SHARPER = (32.0, GREEDY)
 
@@ -43,17 +42,16 @@ class DoublyRobustLearner:
     """
 
     def __init__(self, log: LearnerLog, settings: LearnerSettings, seed: int) -> None:
-        self.settings, self.seed = settings, seed
+        self.settings = settings
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        objective = WEIGHTED if settings.dr_weighted else BALANCED
-        source = open_source(log, objective, settings)
-        self.measure, self.view = source.measure, source.doubly_robust(seed, self.generator)
-        rows, self.figures = source.additive()
+        self.measure = open_measure(log, BALANCED, settings)
+        self.view = open_doubly_robust(log, settings, seed, self.generator)
+        rows, self.figures = open_additive(log)
         self.rows = self.view.policy
-        self.model = StagedModel(self.x, rows, self.view.free, log.labels, settings, self.generator)
-        self.additive = self.model.additive
+        of_model = dataclasses.replace(settings, epochs=settings.model_epochs)
+        self.additive = AdditiveModel(self.x, rows, log.labels, of_model, self.generator)
         self.members = [_blank(log, settings) for _ in self.additive.members]
         self.ensemble = EnsembleNetwork(self.members, settings.sharpness)
         self.network: PolicyNetwork = self.ensemble
@@ -71,12 +69,12 @@ class DoublyRobustLearner:
     @property
     def epochs(self) -> int:
         """The model's, then the policy's."""
-        return self.model.epochs + self.settings.epochs
+        return self.settings.model_epochs + self.settings.epochs
 
     @property
     def fitting(self) -> bool:
         """Whether the last epoch was the model's; the policy is then but the model's own."""
-        return self.done <= self.model.epochs
+        return self.done <= self.settings.model_epochs
 
     @property
     def patience(self) -> int:
@@ -84,9 +82,9 @@ class DoublyRobustLearner:
         return self.epochs if self.fitting else self.settings.patience
 
     def run_epoch(self) -> None:
-        if self.done < self.model.epochs:
-            self.model.run_epoch()
-        elif self.done == self.model.epochs:
+        if self.done < self.settings.model_epochs:
+            self.additive.run_epoch()
+        elif self.done == self.settings.model_epochs:
             self._start_policy()
         else:
             self._descend()
@@ -99,29 +97,21 @@ class DoublyRobustLearner:
 
     def _freeze_model(self) -> None:
         """What the policy's epochs need of the model, which does not change any more."""
-        self.frozen = self.model.folded(self.seed)
+        self.frozen = FoldedModel(self.additive.out_of_fold())
         self.rows.set_model(self.frozen)
         self.view.influence.start_from(self.frozen, sharpened(self.frozen.p, GREEDY))
 
     def _descend(self) -> None:
         """Every member, a policy of its own, once through the contexts that it may see."""
-        if self.settings.dr_weighted:
-            self.shares = self._weighted_shares()
-        counts = self.measure.counts
-        factors = torch.from_numpy((counts.sum() * self.shares / counts).astype(np.float32))
         fewest = 2 if self.settings.batch_norm else 1  # a single context has no statistics
         for batch in self.rows.epoch(self.additive.fold, len(self.members)):
             if len(batch.context) >= fewest:
-                self._step(batch, factors)
+                self._step(batch)
 
-    def _step(self, batch: PolicyBatch, factors: torch.Tensor) -> None:
+    def _step(self, batch: PolicyBatch) -> None:
         member = self.members[batch.member].train()
         logits = bounded(self.settings.sharpness * member(self.x.index_select(0, batch.context)))
-        effects = None
-        if self.model.free is not None:
-            # What each label adds to the correction at one drawn action: an unbiased gradient of E T.
-            effects = self.model.free.effects(batch.context, sample(logits, self.generator))
-        risk = batch.risk(logits, effects, factors, self.settings.clip)
+        risk = batch.risk(logits, self.settings.clip)
         # The other members have no gradient, and the optimiser leaves them alone.
         self.optimiser.zero_grad()
         risk.backward()  # type: ignore[no-untyped-call]
@@ -131,15 +121,9 @@ class DoublyRobustLearner:
         """Logits of every context by the policy that has not seen it: (m, q)."""
         return sharpened(blind_probabilities(self.members, self.x, self.additive.fold), sharpness)
 
-    def _weighted_shares(self) -> Vector:
-        """n_j lambda*_j of the weighted residuals: (J,)."""
-        stats = self.rows.residual_stats(self._blind_logits(self.settings.sharpness))
-        shares = self.measure.counts * lambda_star(stats, plain_divergence)
-        return floor_shares(shares, self.settings.lambda_floor)
-
     def record(self, epoch: int) -> EpochRecord:
         """The usual record, its risks doubly robust; while the model is fitted, no epoch is eligible."""
-        model = self.frozen or self.model.folded(self.seed)
+        model = self.frozen or FoldedModel(self.additive.out_of_fold())
         if self.fitting:
             self.network.load_state_dict(
                 module_state(EnsembleNetwork(self.additive.members, self.settings.sharpness)).tensors
@@ -173,16 +157,15 @@ class DoublyRobustLearner:
     def state(self) -> State:
         state = module_state(self.network).under("network")
         state |= optimiser_state(self.optimiser).under("optimiser")
-        state |= self.model.state() | self.view.state().under("rows")
-        return state | State({"shares": torch.from_numpy(self.shares.copy())}, {"done": self.done})
+        state |= self.additive.state().under("additive") | self.view.state().under("rows")
+        return state | State({}, {"done": self.done})
 
     def restore(self, state: State) -> None:
         self.network.load_state_dict(state.below("network").tensors)
         restore_optimiser(self.optimiser, state.below("optimiser"))
-        self.model.restore(state)
+        self.additive.restore(state.below("additive"))
         self.view.restore(state.below("rows"))
         self.frozen = None
-        self.shares = state.tensors["shares"].numpy()
         self.done = int(state.numbers["done"])
         if not self.fitting:
             self._freeze_model()

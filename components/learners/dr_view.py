@@ -4,18 +4,19 @@ from dataclasses import dataclass
 
 import torch
 
-from multilogger.components.learners.free_form_rows import FreeFormRows
-from multilogger.components.learners.influence import Influence
-from multilogger.components.learners.policy_rows import PolicyRows
+from multilogger.components.learners.influence import Influence, MemoryInfluence, StreamedInfluence
+from multilogger.components.learners.objectives import BALANCED
+from multilogger.components.learners.policy_rows import MemoryPolicyRows, PolicyRows, StreamedPolicyRows
 from multilogger.components.learners.row_batches import StreamedRows
+from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 
 
 @dataclass(frozen=True)
 class DoublyRobustView:
-    """Rows for the free-form part of the model and for the policy, and what is measured of both."""
+    """Rows for the policy, and what is measured of it and the loss model."""
 
-    free: FreeFormRows
     policy: PolicyRows
     influence: Influence
     generator: torch.Generator
@@ -30,3 +31,23 @@ class DoublyRobustView:
         self.generator.set_state(state.tensors["generator"])
         if self.streamed is not None:
             self.streamed.restore(state)
+
+
+def open_doubly_robust(
+    log: LearnerLog, settings: LearnerSettings, seed: int, generator: torch.Generator
+) -> DoublyRobustView:
+    """What doubly robust learning needs beside its additive model."""
+    if isinstance(log, StreamedLog):
+        rows = StreamedRows(log, BALANCED, settings, seed)
+        return DoublyRobustView(
+            policy=StreamedPolicyRows(log, rows),
+            influence=StreamedInfluence(log, settings.clip),
+            generator=generator,
+            streamed=rows,
+        )
+    train, validation = log.part(validation=False), log.part(validation=True)
+    return DoublyRobustView(
+        policy=MemoryPolicyRows(train, settings.context_batch, generator),
+        influence=MemoryInfluence(train, validation, settings.clip),
+        generator=generator,
+    )

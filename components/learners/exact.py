@@ -17,13 +17,13 @@ from torch import Tensor
 
 from multilogger.components.constraint import constraint_coefficients
 from multilogger.components.learners.epoch_record import EpochRecord, expm1_or_inf
-from multilogger.components.learners.exact_batches import ExactBatch
+from multilogger.components.learners.exact_batches import ExactBatch, open_contexts
 from multilogger.components.learners.gauges import check_loggers_known
 from multilogger.components.learners.multiplier import Multiplier
 from multilogger.components.learners.network_learner import RiskLearner
 from multilogger.components.learners.objectives import Objective, row_risk
+from multilogger.components.learners.open_measure import open_measure
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.least_constraint import Candidates, log_terms
@@ -48,9 +48,8 @@ class ExactLearner(RiskLearner):
 
     def __init__(self, log: LearnerLog, objective: Objective, settings: LearnerSettings, seed: int) -> None:
         check_loggers_known(log.logger_logits, f"{objective.name}-exact")
-        source = open_source(log, objective, settings)
-        super().__init__(log, source.measure, settings, seed, betas=BETAS, fused=True)
-        self.objective, self.rows = objective, source.contexts(seed, self.generator)
+        super().__init__(log, open_measure(log, objective, settings), settings, seed, betas=BETAS, fused=True)
+        self.objective, self.rows = objective, open_contexts(log, objective, settings, seed, self.generator)
         self.loggers = KnownLoggers.of(log.logger_logits).to(self.x.dtype)
         self.nearest = Candidates.of(KnownLoggers.of(log.logger_logits))
         self.multiplier = Multiplier(0.0, settings.multiplier_rate)

@@ -12,7 +12,7 @@ from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.row_batches import StreamedRows
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 
 
 @dataclass(frozen=True)
@@ -124,3 +124,13 @@ class StreamedContexts:
     def restore(self, state: State) -> None:
         self.rows.restore(state)
         self.generator.set_state(state.tensors["generator"])
+
+
+def open_contexts(
+    log: LearnerLog, objective: Objective, settings: LearnerSettings, seed: int, generator: torch.Generator
+) -> MemoryContexts | StreamedContexts:
+    """Mini-batches for a risk and an exact divergence."""
+    if isinstance(log, StreamedLog):
+        return StreamedContexts(log, objective, settings, seed, generator)
+    rows = SortedRows.of(log.part(validation=False), log.contexts)
+    return MemoryContexts(rows, objective, settings.batch_size, generator)

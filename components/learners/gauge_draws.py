@@ -9,7 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.row_batches import MemoryRows, StreamedRows
+from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.learners.tensor_rows import TensorRows
+from multilogger.components.policies import Matrix
 from multilogger.components.torch_policies import sample
 
 
@@ -71,3 +75,20 @@ class CountedDraws:
     def logged(self, logger: int, count: int, generator: torch.Generator) -> Logged:
         contexts = self.contexts(logger, count, generator)
         return Logged(contexts, sample(self.logger_logits[logger][contexts], generator))
+
+
+def float_logits(logger_logits: Sequence[Matrix]) -> tuple[Tensor, ...]:
+    """The loggers' logits as the network reads and writes numbers."""
+    return tuple(torch.from_numpy(table.astype(np.float32)) for table in logger_logits)
+
+
+def open_draws(log: LearnerLog, rows: MemoryRows | StreamedRows) -> Draws:
+    """Draws from the same rows that the mini-batches of a risk are made of."""
+    if isinstance(rows, MemoryRows):
+        return MemoryDraws(rows.rows)
+    if not log.logger_logits:
+        raise BadInput(
+            f"{rows.objective.name}-reg of a log on disk draws actions from the loggers' own policies, "
+            "got a log without logger_logits; give their logits on all contexts, or raise memory_rows"
+        )
+    return CountedDraws(rows.log.train_contexts, float_logits(log.logger_logits))

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.gauge_draws import Draws, Logged
 from multilogger.components.learners.state import State
 from multilogger.components.networks import PolicyNetwork
-from multilogger.components.policies import Matrix, Vector
+from multilogger.components.policies import Vector
 from multilogger.components.torch_policies import sample
 
 
@@ -84,11 +83,6 @@ class Gauge(Protocol):
     def state(self) -> State: ...
 
     def restore(self, state: State) -> None: ...
-
-
-def float_logits(logger_logits: Sequence[Matrix]) -> tuple[Tensor, ...]:
-    """The loggers' logits as the network reads and writes numbers."""
-    return tuple(torch.from_numpy(table.astype(np.float32)) for table in logger_logits)
 
 
 def check_loggers_known(logger_logits: Sequence[object], why: str) -> None:

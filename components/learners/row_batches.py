@@ -12,7 +12,7 @@ from multilogger.components.learners.objectives import Objective
 from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.state import State
 from multilogger.components.learners.streamed_batches import Records, streamed_batches
-from multilogger.components.learners.streamed_log import StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
 from multilogger.components.learners.tensor_rows import TensorRows
 
 
@@ -96,6 +96,16 @@ class StreamedRows:
 
     def restore(self, state: State) -> None:
         self.epochs_read = int(state.numbers["epochs_read"])
+
+
+def open_rows(
+    log: LearnerLog, objective: Objective, settings: LearnerSettings, seed: int, generator: torch.Generator
+) -> MemoryRows | StreamedRows:
+    """Mini-batches for a risk; their order follows from the generator, on disk from the seed."""
+    if isinstance(log, StreamedLog):
+        return StreamedRows(log, objective, settings, seed)
+    rows = TensorRows.of(log.part(validation=False))
+    return MemoryRows(rows, objective, settings.batch_size, generator)
 
 
 def to_batch(records: Records) -> RowBatch:

@@ -40,13 +40,6 @@ class DivergenceKind(StrEnum):
     EXACT = "exact"
 
 
-class Regression(StrEnum):
-    """The loss model of dr: one that adds up over labels, or that with a free-form correction."""
-
-    ADDITIVE = "additive"
-    FREE = "free"
-
-
 @dataclass(frozen=True)
 class LearnerSettings:
     """Settings of all methods; a method reads those that concern it.
@@ -90,7 +83,7 @@ class LearnerSettings:
         "full-information",
     ] = 0
     warm_start_rate: Annotated[float, "their first rate", "not", "additive", "dr", "full-information"] = 3e-3
-    lambda_floor: Annotated[float, "least share n_j lambda_j of a logger", "weighted", "wcrm", "dr"] = 0.0
+    lambda_floor: Annotated[float, "least share n_j lambda_j of a logger", "weighted", "wcrm"] = 0.0
     freeze_lambda: Annotated[bool, "keep lambda_j at 1/n", "weighted", "wcrm"] = False
     divergence: Annotated[DivergenceKind, "variational or exact", "-reg"] = DivergenceKind.VARIATIONAL
     kappa: Annotated[
@@ -127,10 +120,7 @@ class LearnerSettings:
     input_dropout: Annotated[float, "share of inputs left out at random", "additive", "dr"] = 0.0
     working_noise: Annotated[float, "least variance of a row's loss", "additive", "dr"] = 0.02
     sharpness: Annotated[float, "what the additive logits are multiplied by at its start", "dr"] = 3.0
-    regression: Annotated[Regression, "loss model, additive or free", "dr"] = Regression.ADDITIVE
     model_epochs: Annotated[int, "epochs of the loss model", "dr"] = 50
-    correction_hidden: Annotated[int, "nodes of the correction that makes the model free", "dr"] = 64
-    dr_weighted: Annotated[bool, "weigh rows by h/h_j and lambda*, not balanced", "dr"] = False
     policy_rate: Annotated[float, "rate of the policy, which starts from the additive one", "dr"] = 3e-4
     loss: Annotated[str, "what an action costs; the dataset says it", "full-information"] = "hamming"
     least_mean_weight: Annotated[float, "least mean weight of a chosen epoch's better-supported logger"] = 0.5
@@ -225,7 +215,6 @@ def _check_positive(settings: LearnerSettings) -> None:
         "wcrm_iterations",
         "context_batch",
         "model_epochs",
-        "correction_hidden",
         "memory_rows",
     ):
         count = getattr(settings, name)

@@ -17,13 +17,13 @@ from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.learned_policy import Standardisation, network_logits
 from multilogger.components.learners.measure import Look
 from multilogger.components.learners.objectives import WEIGHTED
+from multilogger.components.learners.open_measure import open_measure
 from multilogger.components.learners.propensity_ratio import propensity_ratio
 from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import open_source
 from multilogger.components.learners.state import State, module_state
 from multilogger.components.learners.streamed_log import LearnerLog
 from multilogger.components.learners.warm_start import clone_best_logger
-from multilogger.components.learners.wcrm_objective import GridPoint
+from multilogger.components.learners.wcrm_objective import GridPoint, open_objective
 from multilogger.components.network_size import LINEAR, NetworkSize
 from multilogger.components.networks import PolicyNetwork
 from multilogger.components.policies import Matrix, Vector
@@ -41,11 +41,10 @@ class WCRMLearner:
         self.x = self.standardisation(log.x)
         generator = torch.Generator().manual_seed(seed)
         self.network = PolicyNetwork(log.features, log.labels, LINEAR, generator)
-        source = open_source(log, WEIGHTED, settings)
-        self.measure = source.measure
+        self.measure = open_measure(log, WEIGHTED, settings)
         self.start = self._start(generator)
         wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
-        self.objective = source.wcrm(wide, self.start)
+        self.objective = open_objective(log, wide, self.measure.loss_shift(), self.start)
         self.shares = self.measure.counts / self.measure.counts.sum()
         grid = itertools.product(self._clips(), settings.wcrm_variances, settings.wcrm_l2s)
         self.grid = [GridPoint(*point) for point in grid]

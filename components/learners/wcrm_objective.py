@@ -10,7 +10,7 @@ from torch import Tensor
 
 from multilogger.components.importance import importance_weights
 from multilogger.components.lambda_star import LoggerStats
-from multilogger.components.learners.streamed_log import PolicyTable, StreamedLog
+from multilogger.components.learners.streamed_log import LearnerLog, PolicyTable, StreamedLog
 from multilogger.components.learners.training_log import LogPart
 from multilogger.components.policies import Matrix, Vector, log_probability_slope, marginals
 from multilogger.components.torch_policies import log_probability
@@ -111,3 +111,10 @@ class StreamedObjective:
             value += point.variance * spread
             slope = slope + (twice - terms.mean_u * once) * (point.variance / (spread * count * (count - 1)))
         return ValueAndGradient(value, self.wide.T @ slope + 2.0 * point.l2 * moved)
+
+
+def open_objective(log: LearnerLog, wide: Tensor, shift: float, start: Matrix) -> WCRMObjective:
+    """The objective, of contexts with a column of 1 (m, d + 1) and W_0 (d + 1, q)."""
+    if isinstance(log, StreamedLog):
+        return StreamedObjective(wide, log, shift, start)
+    return MemoryObjective(wide, log.part(validation=False), shift, start)

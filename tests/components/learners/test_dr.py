@@ -16,26 +16,24 @@ from multilogger.components.learners.additive_figures import additive_prediction
 from multilogger.components.learners.additive_model import AdditiveModel
 from multilogger.components.learners.additive_rows import GroupedRows
 from multilogger.components.learners.folded_model import FoldedModel
-from multilogger.components.learners.free_form_model import CorrectionNetwork, FreeFormModel
-from multilogger.components.learners.free_form_rows import MemoryFreeFormRows, StreamedFreeFormRows
 from multilogger.components.learners.influence import MemoryInfluence, StreamedInfluence
 from multilogger.components.learners.methods import learn
-from multilogger.components.learners.objectives import BALANCED, WEIGHTED
+from multilogger.components.learners.objectives import BALANCED
 from multilogger.components.learners.policy_rows import MemoryPolicyRows, PolicyBatch, StreamedPolicyRows
 from multilogger.components.learners.read_log import open_streamed_log
 from multilogger.components.learners.row_batches import StreamedRows
-from multilogger.components.learners.settings import LearnerSettings, Regression
+from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.training_log import TrainingLog, densify
 from multilogger.components.losses import CROWDING
 from multilogger.components.pairwise import load_pairwise_split
-from multilogger.components.policies import Matrix, expected_hamming, log_probability, marginals
+from multilogger.components.policies import Matrix, expected_hamming
 from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
 from tests.components.learners.test_resume import check_resume
 
 SETTINGS = LearnerSettings(
     hidden=(16,), batch_norm=False, standardise=True, risk_rate=1e-2, weight_decay=0.1, batch_size=256,
-    context_batch=64, folds=2, epochs=8, patience=8, model_epochs=6, policy_rate=1e-2, correction_hidden=16,
+    context_batch=64, folds=2, epochs=8, patience=8, model_epochs=6, policy_rate=1e-2,
 )  # fmt: skip
 
 
@@ -106,10 +104,9 @@ def test_doubly_robust_policies_beat_the_additive_one_on_test(pairwise: Training
     )  # fmt: skip
     additive = risk("additive", replace(larger, epochs=15))
     best_logger = CROWDING.expected(linear_logits(np.asarray(test.x), test.y, 2.0), test.y).mean()
-    for regression in Regression:
-        doubly_robust = risk("dr", replace(larger, regression=regression))
-        assert doubly_robust < additive - 0.05
-        assert doubly_robust < best_logger - 0.05
+    doubly_robust = risk("dr", larger)
+    assert doubly_robust < additive - 0.05
+    assert doubly_robust < best_logger - 0.05
 
 
 def test_where_the_loss_is_additive_it_is_near_the_additive_policy(
@@ -125,10 +122,9 @@ def test_where_the_loss_is_additive_it_is_near_the_additive_policy(
     assert risks["dr"] < risks["additive"] + 0.05
 
 
-def whole_log(log: TrainingLog, model: FoldedModel, weighted: bool) -> PolicyBatch:
+def whole_log(log: TrainingLog, model: FoldedModel) -> PolicyBatch:
     """All training rows as one batch."""
-    settings = replace(SETTINGS, dr_weighted=weighted)
-    rows = MemoryPolicyRows(log.part(validation=False), settings, torch.Generator())
+    rows = MemoryPolicyRows(log.part(validation=False), SETTINGS.context_batch, torch.Generator())
     rows.set_model(model)
     return rows.batch(0, torch.arange(len(rows.groups.context)))
 
@@ -138,60 +134,38 @@ def test_objective_is_the_estimator(log: TrainingLog) -> None:
     part, rng = log.part(validation=False), np.random.default_rng(0)
     p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
     model = additive_predictions(part, p, logits)
-    batch = whole_log(log, FoldedModel(p, None, 0), weighted=False)
+    batch = whole_log(log, FoldedModel(p))
     tensor = torch.from_numpy(logits).float()[batch.context]
-    ours = batch.risk(tensor, None, torch.ones(2), clip=1e9)
+    ours = batch.risk(tensor, clip=1e9)
     expected = balanced_doubly_robust(part.under(logits), model).value
     assert float(ours) == pytest.approx(expected, rel=1e-4)
 
 
-def test_weighted_objective_is_the_estimator(log: TrainingLog) -> None:
-    part, rng = log.part(validation=False), np.random.default_rng(0)
-    logits = rng.normal(size=(log.contexts, 3))
-    batch = whole_log(log, FoldedModel(np.zeros((log.contexts, 3)), None, 0), weighted=True)
-    shares = np.array([0.3, 0.7])
-    factors = torch.from_numpy((part.counts.sum() * shares / part.counts).astype(np.float32))
-    ours = batch.risk(torch.from_numpy(logits).float()[batch.context], None, factors, clip=1e9)
-    weights = np.exp(log_probability(logits[part.context], part.action) - part.log_propensity)
-    residual = part.delta - part.action.sum(axis=1)
-    means = [np.mean((weights * residual)[part.logger == j]) for j in range(2)]
-    # The model p = 0 says that an action costs its number of labels; here that is the model's whole part.
-    model = marginals(logits).sum(axis=1)[part.context].mean()
-    assert float(ours) == pytest.approx(model + shares @ means, rel=1e-4)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_gradient_of_the_objective(log: TrainingLog, weighted: bool) -> None:
-    rows = MemoryPolicyRows(
-        log.part(validation=False), replace(SETTINGS, dr_weighted=weighted), torch.Generator()
-    )
-    rows.set_model(FoldedModel(np.random.default_rng(1).random((log.contexts, 3)), None, 0))
+def test_gradient_of_the_objective(log: TrainingLog) -> None:
+    rows = MemoryPolicyRows(log.part(validation=False), SETTINGS.context_batch, torch.Generator())
+    rows.set_model(FoldedModel(np.random.default_rng(1).random((log.contexts, 3))))
     small = rows.batch(0, torch.arange(4))
     batch = replace(
         small,
         **{n: getattr(small, n).double() for n in ("p", "action", "log_denominator", "residual", "weight")},
     )
-    generator = torch.Generator().manual_seed(6)
-    logits, effects = (torch.randn(4, 3, dtype=torch.float64, generator=generator) for _ in range(2))
+    logits = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
 
-    def risk(logits: Tensor, effects: Tensor) -> Tensor:
-        return batch.risk(logits, effects, torch.tensor([0.7, 1.6], dtype=torch.float64), clip=4.0)
+    def risk(logits: Tensor) -> Tensor:
+        return batch.risk(logits, clip=4.0)
 
-    assert torch.autograd.gradcheck(risk, (logits.requires_grad_(), effects.requires_grad_()))
+    assert torch.autograd.gradcheck(risk, (logits.requires_grad_(),))
 
 
 @pytest.fixture(scope="module")
 def fitted(log: TrainingLog) -> FoldedModel:
-    """An additive model with a free-form correction, both a few epochs old."""
-    settings, generator = replace(SETTINGS, correction_hidden=8), torch.Generator().manual_seed(0)
-    part = log.part(validation=False)
-    x = torch.from_numpy(densify(log.x))
-    additive = AdditiveModel(x, GroupedRows(part), log.labels, settings, generator)
-    free = FreeFormModel(additive, MemoryFreeFormRows(part, settings, generator), log.labels, settings)
-    for model in (additive, free):
-        for _ in range(3):
-            model.run_epoch()
-    return FoldedModel(additive.out_of_fold(), free, 0)
+    """An additive model, a few epochs old."""
+    generator = torch.Generator().manual_seed(0)
+    rows, x = GroupedRows(log.part(validation=False)), torch.from_numpy(densify(log.x))
+    model = AdditiveModel(x, rows, log.labels, SETTINGS, generator)
+    for _ in range(3):
+        model.run_epoch()
+    return FoldedModel(model.out_of_fold())
 
 
 def test_influence_from_a_log_on_disk_is_that_of_its_rows(
@@ -202,48 +176,33 @@ def test_influence_from_a_log_on_disk_is_that_of_its_rows(
     policies = [log.logger_logits[1], np.random.default_rng(0).normal(size=start.shape)]
     for influence in (memory, disk):
         influence.start_from(fitted, start)
-    # The correction is computed in float32, in blocks of other sizes.
     for found, expected in zip(disk.compare(fitted, policies), memory.compare(fitted, policies), strict=True):
-        assert found == pytest.approx(expected, rel=1e-6)
-    assert disk.risks(fitted, policies[0]) == pytest.approx(memory.risks(fitted, policies[0]), rel=1e-6)
-    plain = replace(fitted, free=None)
-    for influence in (memory, disk):
-        influence.start_from(plain, start)
-    for found, expected in zip(disk.compare(plain, policies), memory.compare(plain, policies), strict=True):
         assert found == pytest.approx(expected, rel=1e-10)
-    assert disk.risks(plain, policies[0]) == pytest.approx(memory.risks(plain, policies[0]), rel=1e-10)
+    assert disk.risks(fitted, policies[0]) == pytest.approx(memory.risks(fitted, policies[0]), rel=1e-10)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 def test_objective_on_all_rows_from_disk_is_that_in_memory(
-    make_log: Callable[..., TrainingLog], write_log: Callable[..., Path], tmp_path: Path, weighted: bool
+    make_log: Callable[..., TrainingLog], write_log: Callable[..., Path], tmp_path: Path
 ) -> None:
     log = make_log(passes=(3, 3))  # as many rows of each logger, so that one batch holds all of them once
     streamed = open_streamed_log(write_log(log, tmp_path), log.x)
-    settings = replace(SETTINGS, batch_size=10**6, dr_weighted=weighted)
     rng = np.random.default_rng(0)
-    model, logits = FoldedModel(rng.random((log.contexts, 3)), None, 0), rng.normal(size=(log.contexts, 3))
-    source = StreamedRows(streamed, WEIGHTED if weighted else BALANCED, settings, 0)
-    rows = StreamedPolicyRows(streamed, source, settings)
+    model, logits = FoldedModel(rng.random((log.contexts, 3))), rng.normal(size=(log.contexts, 3))
+    source = StreamedRows(streamed, BALANCED, replace(SETTINGS, batch_size=10**6), 0)
+    rows = StreamedPolicyRows(streamed, source)
     rows.set_model(model)
     no_fold = torch.full((log.contexts,), 1)
     (batch,) = rows.epoch(no_fold, members=1)
-    factors, values = torch.tensor([0.7, 1.3]), []
-    for each in (batch, whole_log(log, model, weighted)):
+    values = []
+    for each in (batch, whole_log(log, model)):
         tensor = torch.from_numpy(logits).float()[each.context]
-        values.append(each.risk(tensor, None, factors, clip=4.0).item())
+        values.append(each.risk(tensor, clip=4.0).item())
     assert values[0] == pytest.approx(values[1], rel=1e-5)
-    memory = MemoryPolicyRows(log.part(validation=False), settings, torch.Generator())
-    memory.set_model(model)
-    for found, expected in zip(rows.residual_stats(logits), memory.residual_stats(logits), strict=True):
-        assert found.count == expected.count
-        assert found.sum_u == pytest.approx(expected.sum_u, rel=1e-5)
-        assert found.squares == pytest.approx(expected.squares, rel=1e-5)
 
 
 def test_members_learn_from_rows_of_other_folds(streamed: StreamedLog, fitted: FoldedModel) -> None:
     source = StreamedRows(streamed, BALANCED, replace(SETTINGS, memory_rows=300, batch_size=40), 0)
-    rows = StreamedPolicyRows(streamed, source, SETTINGS)
+    rows = StreamedPolicyRows(streamed, source)
     rows.set_model(fitted)
     fold = torch.arange(streamed.contexts) % 2
     seen = [0, 0]
@@ -253,44 +212,6 @@ def test_members_learn_from_rows_of_other_folds(streamed: StreamedLog, fitted: F
     assert sum(seen) == streamed.loggers * streamed.train.counts.max()
 
 
-def test_precisions_from_a_log_on_disk_are_those_of_its_rows(
-    log: TrainingLog, streamed: StreamedLog, fitted: FoldedModel
-) -> None:
-    """A row counts for the precision of its logger, and on disk for its share of the log as well."""
-    free, settings = fitted.free, replace(SETTINGS, memory_rows=300)
-    assert free is not None
-
-    def additive(k: int, context: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
-        return action.sum(dim=1) + ((1.0 - 2.0 * action) * free.additive.member(k)[context]).sum(dim=1)
-
-    memory = MemoryFreeFormRows(log.part(validation=False), settings, torch.Generator().manual_seed(0))
-    disk = StreamedFreeFormRows(streamed, StreamedRows(streamed, BALANCED, settings, 0))
-    weights = []
-    for rows in (memory, disk):
-        found: dict[int, set[float]] = {0: set(), 1: set()}
-        for batch in rows.epoch(free.fold, 2, additive, free._correction):
-            assert (free.fold[batch.context] != batch.member).all()
-            found[batch.member] |= set(batch.weight.tolist())
-        weights.append([sorted(found[k]) for k in range(2)])
-    shares = streamed.train.counts / streamed.train.counts.mean()
-    for in_memory, on_disk in zip(*weights, strict=True):
-        candidates = [sorted(np.array(order) * shares) for order in (in_memory, in_memory[::-1])]
-        assert any(on_disk == pytest.approx(candidate, rel=1e-4) for candidate in candidates)
-
-
-def test_effects_are_differences_of_the_network() -> None:
-    generator = torch.Generator().manual_seed(0)
-    network = CorrectionNetwork(3, 4, 6, generator)
-    with torch.no_grad():
-        network.out.copy_(torch.randn(6, generator=generator))
-    x, y = torch.randn(5, 3, generator=generator), (torch.rand(5, 4, generator=generator) < 0.5).float()
-    effects = network.effects(x, y)
-    for label in range(4):
-        one, zero = y.clone(), y.clone()
-        one[:, label], zero[:, label] = 1.0, 0.0
-        torch.testing.assert_close(effects[:, label], network(x, one) - network(x, zero))
-
-
 def test_the_start_stays_unless_validation_rows_say_otherwise(log: TrainingLog) -> None:
     settings = replace(SETTINGS, pessimism=1e6, model_epochs=2, epochs=4)
     learned = learn("dr", log, settings, 0)
@@ -298,10 +219,7 @@ def test_the_start_stays_unless_validation_rows_say_otherwise(log: TrainingLog) 
     assert [record.eligible for record in learned.records] == [False] * 2 + [True] * 4
 
 
-@pytest.mark.parametrize(
-    ("changes", "stop"),
-    [({"regression": Regression.FREE}, 5), ({"dr_weighted": True}, 5), ({"regression": Regression.FREE}, 7)],
-)
-def test_resume(changes: dict[str, object], stop: int, log: TrainingLog, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [3, 5])
+def test_resume(stop: int, log: TrainingLog, tmp_path: Path) -> None:
     settings = replace(SETTINGS, model_epochs=2, epochs=4, checkpoint_every=2)
-    check_resume("dr", log, replace(settings, **changes), tmp_path, stop)  # type: ignore[arg-type]
+    check_resume("dr", log, settings, tmp_path, stop)

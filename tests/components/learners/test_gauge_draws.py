@@ -1,8 +1,7 @@
 import numpy as np
 import torch
 
-from multilogger.components.learners.gauge_draws import CountedDraws, MemoryDraws
-from multilogger.components.learners.gauges import float_logits
+from multilogger.components.learners.gauge_draws import CountedDraws, MemoryDraws, float_logits
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.tensor_rows import TensorRows
 from multilogger.components.learners.training_log import TrainingLog

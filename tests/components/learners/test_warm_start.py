@@ -12,7 +12,7 @@ from multilogger.components.learners.measure import Measure
 from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.methods import METHODS, learn, planned_epochs
 from multilogger.components.learners.objectives import NAIVE
-from multilogger.components.learners.settings import LearnerSettings, Regression
+from multilogger.components.learners.settings import LearnerSettings
 from multilogger.components.learners.streamed_log import StreamedLog
 from multilogger.components.learners.streamed_measure import StreamedMeasure
 from multilogger.components.learners.training_log import TrainingLog, densify
@@ -112,11 +112,6 @@ def test_planned_epochs_are_those_that_are_made(
 ) -> None:
     settings = replace(quick, epochs=3, patience=1000, model_epochs=2, wcrm_rounds=1, wcrm_iterations=2)
     assert len(learn(method, log, settings, 0).records) == planned_epochs(method, settings)
-
-
-def test_epochs_of_a_free_form_correction_are_planned(log: TrainingLog, quick: LearnerSettings) -> None:
-    settings = replace(quick, epochs=3, patience=1000, model_epochs=2, regression=Regression.FREE)
-    assert len(learn("dr", log, settings, 0).records) == planned_epochs("dr", settings) == 7
 
 
 def test_files_of_a_policy_without_a_warm_start_do_not_speak_of_one(
