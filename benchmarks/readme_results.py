@@ -22,7 +22,7 @@ from multilogger.components.reproduction.method_names import method_rank
 from multilogger.components.reproduction.page_numbers import signed
 from multilogger.components.reproduction.page_sections import picture_name
 from multilogger.components.reproduction.preset_columns import OPEN
-from multilogger.components.reproduction.preset_names import OURS, TITLES
+from multilogger.components.reproduction.preset_names import OURS, PRESET_TITLES
 from multilogger.components.reproduction.verdicts import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,10 +45,10 @@ def _by_preset(rows: list[Row]) -> str:
     cells = {(row["method"], row["preset"]): row for row in rows}
     paper = {row["method"]: f"{float(row['paper']):.3f}" if row["paper"] else "" for row in rows}
     lines = [
-        [f"`{method}`", *(_exp(cells.get((method, preset))) for preset in TITLES), paper[method]]
+        [f"`{method}`", *(_exp(cells.get((method, preset))) for preset in PRESET_TITLES), paper[method]]
         for method in sorted(paper, key=method_rank)
     ]
-    return _markdown(["method", *TITLES.values(), "paper"], lines)
+    return _markdown(["method", *PRESET_TITLES.values(), "paper"], lines)
 
 
 def claims(folder: Path) -> str:
@@ -61,13 +61,13 @@ def claims(folder: Path) -> str:
         [
             f"{IN_FEW_WORDS[claim]}: {comparison}",
             dataset,
-            *(_tested(cells.get((claim, comparison, dataset, preset))) for preset in TITLES),
+            *(_tested(cells.get((claim, comparison, dataset, preset))) for preset in PRESET_TITLES),
         ]
         for claim, comparison, dataset in sorted(
             dict.fromkeys(key[:3] for key in cells), key=lambda key: names.index(key[0])
         )
     ]
-    return _markdown(["claim", "dataset", *TITLES.values()], lines) if lines else ""
+    return _markdown(["claim", "dataset", *PRESET_TITLES.values()], lines) if lines else ""
 
 
 def _comparison(row: Row) -> str:

@@ -7,7 +7,7 @@ import pytest
 from multilogger.components.learners.presets import PRESETS
 from multilogger.components.reproduction.csv_files import table2_csv
 from multilogger.components.reproduction.preset_columns import OPEN, exp_text, method_lines, shown_presets
-from multilogger.components.reproduction.preset_names import OURS, TITLES, preset_rank, preset_title
+from multilogger.components.reproduction.preset_names import OURS, PRESET_TITLES, preset_rank, preset_title
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.table2 import Table2Row, table2_rows
 
@@ -34,8 +34,8 @@ def test_presets_go_from_the_papers_to_ours_and_unknown_ones_last() -> None:
 
 
 def test_every_preset_has_a_title() -> None:
-    assert tuple(TITLES) == PRESETS
-    assert OURS in TITLES
+    assert tuple(PRESET_TITLES) == PRESETS
+    assert OURS in PRESET_TITLES
 
 
 def test_a_line_per_method_with_its_rows_by_preset() -> None:
