@@ -13,17 +13,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from multilogger.components.reproduction import constraint_rows as study
-from multilogger.components.reproduction.claims import IN_FEW_WORDS
-from multilogger.components.reproduction.constraint_csv import read_constraint_csv
-from multilogger.components.reproduction.constraint_sections import rows_by_dataset
-from multilogger.components.reproduction.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.method_names import method_rank
-from multilogger.components.reproduction.page_numbers import signed
-from multilogger.components.reproduction.page_sections import picture_name
-from multilogger.components.reproduction.preset_columns import OPEN
-from multilogger.components.reproduction.preset_names import OURS, PRESET_TITLES
-from multilogger.components.reproduction.verdicts import Verdict
+from multilogger.components.reproduction.claims.claims import IN_FEW_WORDS
+from multilogger.components.reproduction.claims.verdicts import Verdict
+from multilogger.components.reproduction.names import OURS, PRESET_TITLES, method_rank
+from multilogger.components.reproduction.report.constraint_csv import read_constraint_csv
+from multilogger.components.reproduction.report.numbers import signed
+from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
+from multilogger.components.reproduction.tables import constraint as study
+from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
+from multilogger.components.reproduction.tables.table2 import OPEN
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "reproduction"

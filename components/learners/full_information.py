@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import torch
 
+from multilogger.components.datasets.losses import find_loss
+from multilogger.components.datasets.torch_losses import EXPECTED_LOSSES
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.epoch_record import EpochRecord
-from multilogger.components.learners.network_learner import NetworkLearner
-from multilogger.components.learners.objectives import NAIVE
-from multilogger.components.learners.open_measure import open_measure
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.state import State
-from multilogger.components.learners.streamed_log import LearnerLog
-from multilogger.components.losses import find_loss
-from multilogger.components.torch_losses import EXPECTED_LOSSES
+from multilogger.components.learners.training.network_learner import NetworkLearner
+from multilogger.components.learners.training.objectives import NAIVE
+from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.state import State
+from multilogger.components.log.disk import LearnerLog
 
 HELD_OUT = 0.25  # of the contexts, as the share of rows that bandit learners keep aside
 

@@ -17,7 +17,7 @@ from scipy.special import expit, logsumexp
 
 from multilogger.components.learners.methods import METHODS, Learned, learn
 from multilogger.components.learners.presets import preset
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.training.settings import LearnerSettings
 from tests.golden.small_logs import LOSSES, SmallLog
 
 FILE = Path(__file__).with_name("digests.json")

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 import torch
 
+from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.methods import METHODS, Learned, learn
-from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED
-from multilogger.components.learners.read_log import open_streamed_log
-from multilogger.components.learners.settings import LearnerSettings, LossShift
-from multilogger.components.learners.streamed_batches import ShuffleBuffer
-from multilogger.components.learners.streamed_log import Chunk, StreamedLog
-from multilogger.components.learners.streamed_measure import StreamedMeasure
-from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.policies import expected_hamming
+from multilogger.components.learners.training.disk_measure import StreamedMeasure
+from multilogger.components.learners.training.memory_measure import MemoryMeasure
+from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift
+from multilogger.components.learners.training.shuffle import ShuffleBuffer
+from multilogger.components.log.disk import Chunk, StreamedLog
+from multilogger.components.log.memory import TrainingLog
+from multilogger.components.log.reading import open_streamed_log
 from tests.components.learners.test_resume import check_resume
 
 OBJECTIVE_OF = {
