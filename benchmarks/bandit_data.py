@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from multilogger.components.datasets import find_dataset
-from multilogger.components.digits import load_digits_split
-from multilogger.components.fit_crf import fit_crf
-from multilogger.components.labelled_data import LabelledData
-from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.loggers import LinearPolicy, sample_rows
-from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
-from multilogger.components.svmlight import read_svmlight
+from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.labelled_data import LabelledData
+from multilogger.components.datasets.registry import find_dataset
+from multilogger.components.datasets.svmlight import read_svmlight
+from multilogger.components.log.memory import TrainingLog
+from multilogger.components.loggers.crf import fit_crf
+from multilogger.components.loggers.linear import LinearPolicy, sample_rows
+from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
 ALPHAS = (0.05, 2.0)
 C = {"scene": 0.1, "yeast": 0.03, "tmc500": 0.1, "digits": 0.1}

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from scipy import stats
 
-from multilogger.components.learners.additive_model import additive_loss
+from multilogger.components.learners.additive.model import additive_loss
 from multilogger.components.learners.methods import learn
 from multilogger.components.learners.presets import ADDITIVE_METHODS
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.log.memory import TrainingLog
 
 COLUMNS = (
     "dataset", "method", "preset", "changed", "seeds", "score", "score_se", "risk", "against", "difference",

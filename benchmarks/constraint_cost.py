@@ -15,13 +15,13 @@ from pathlib import Path
 import torch
 from bandit_data import open_benchmark
 
+from multilogger.components.actions.torch_labels import log_probability
 from multilogger.components.learners.methods import learn
 from multilogger.components.learners.presets import preset
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.tensor_rows import TensorRows
-from multilogger.components.learners.training_log import TrainingLog, densify
-from multilogger.components.networks import PolicyNetwork
-from multilogger.components.torch_policies import log_probability
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.tensor_rows import TensorRows
+from multilogger.components.log.memory import TrainingLog, densify
+from multilogger.components.policies.networks import PolicyNetwork
 
 
 def bare_loop(log: TrainingLog, settings: LearnerSettings, passes: int) -> None:

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from multilogger.components.actions.labels import Actions, Vector
+from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
+from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.evaluation import EstimateRow, Request, evaluate_policy
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import Scored
-from multilogger.components.evaluation.scored_log import Contexts
 from multilogger.components.evaluation.simulated_world import Met
-from multilogger.components.losses import CROWDING, HAMMING, Loss
-from multilogger.components.policies import Actions, Vector
 
 FEATURES, LABELS, CONTEXTS = 30, 6, 500
 PASSES = (2, 2)

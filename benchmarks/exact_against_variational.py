@@ -18,13 +18,13 @@ from pathlib import Path
 import torch
 from bandit_data import Benchmark, open_benchmark
 
-from multilogger.components.labelled_data import LabelledData
+from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.learners.methods import Learned, learn
 from multilogger.components.learners.presets import preset
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.policies import expected_hamming
-from multilogger.components.replay import SplitBy
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.log.memory import TrainingLog
+from multilogger.components.loggers.replay import SplitBy
 
 OBJECTIVES = ("naive", "weighted", "balanced")
 

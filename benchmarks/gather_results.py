@@ -18,7 +18,7 @@ from pathlib import Path
 
 from readme_results import PICTURES, RESULTS, Row, main
 
-from multilogger.components.reproduction.preset_names import preset_rank
+from multilogger.components.reproduction.names import preset_rank
 
 CLAIMS = "claims.csv"
 

@@ -18,10 +18,9 @@ from typing import TextIO
 
 import numpy as np
 
-from multilogger.components.evaluation.bernstein import Interval
-from multilogger.components.evaluation.bootstrap import Estimators, resample
 from multilogger.components.evaluation.context_sums import context_sums
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
+from multilogger.components.evaluation.intervals import Estimators, Interval, resample
 from multilogger.components.evaluation.score_log import Scored
 from multilogger.components.evaluation.simulated_world import World, make_world
 

@@ -15,11 +15,11 @@ import torch
 from bandit_data import Benchmark, open_benchmark
 from scipy.stats import t as student
 
-from multilogger.components.labelled_data import LabelledData
+from multilogger.components.actions.labels import expected_hamming, greedy, hamming
+from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.learners.methods import METHODS, learn
 from multilogger.components.learners.presets import PRESETS, preset
-from multilogger.components.policies import expected_hamming, greedy, hamming
-from multilogger.components.replay import SplitBy
+from multilogger.components.loggers.replay import SplitBy
 
 
 @dataclass(frozen=True)

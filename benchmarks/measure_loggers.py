@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from multilogger.components.datasets import find_dataset
-from multilogger.components.fit_crf import fit_crf
-from multilogger.components.labelled_data import LabelledData
-from multilogger.components.loggers import LinearPolicy, sample_rows
-from multilogger.components.policies import expected_hamming
-from multilogger.components.svmlight import read_svmlight
+from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.datasets.labelled_data import LabelledData
+from multilogger.components.datasets.registry import find_dataset
+from multilogger.components.datasets.svmlight import read_svmlight
+from multilogger.components.loggers.crf import fit_crf
+from multilogger.components.loggers.linear import LinearPolicy, sample_rows
 
 CASES = (
     ("scene", 0.1, "2.866 / 0.960"),

@@ -13,17 +13,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from multilogger.components.reproduction import constraint_rows as study
-from multilogger.components.reproduction.claims import IN_FEW_WORDS
-from multilogger.components.reproduction.constraint_csv import read_constraint_csv
-from multilogger.components.reproduction.constraint_sections import rows_by_dataset
-from multilogger.components.reproduction.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.method_names import method_rank
-from multilogger.components.reproduction.page_numbers import signed
-from multilogger.components.reproduction.page_sections import picture_name
-from multilogger.components.reproduction.preset_columns import OPEN
-from multilogger.components.reproduction.preset_names import OURS, TITLES
-from multilogger.components.reproduction.verdicts import Verdict
+from multilogger.components.reproduction.claims.claims import IN_FEW_WORDS
+from multilogger.components.reproduction.claims.verdicts import Verdict
+from multilogger.components.reproduction.names import OURS, PRESET_TITLES, method_rank
+from multilogger.components.reproduction.report.constraint_csv import read_constraint_csv
+from multilogger.components.reproduction.report.numbers import signed
+from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
+from multilogger.components.reproduction.tables import constraint as study
+from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
+from multilogger.components.reproduction.tables.table2 import OPEN
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "reproduction"
@@ -45,7 +43,7 @@ def table2_short(folder: Path) -> str:
         own = [row for row in rows if row["dataset"] == dataset]
         for preset in SHORT:
             chosen = [row for row in own if row["preset"] == preset]
-            columns[f"{dataset}, {TITLES[preset]}"] = {row["method"]: _short(row) for row in chosen}
+            columns[f"{dataset}, {PRESET_TITLES[preset]}"] = {row["method"]: _short(row) for row in chosen}
         columns[f"{dataset}, paper"] = {r["method"]: f"{float(r['paper']):.3f}" for r in own if r["paper"]}
     shown = {title: cells for title, cells in columns.items() if cells}
     methods = sorted({row["method"] for row in rows}, key=method_rank)
@@ -66,10 +64,10 @@ def _by_preset(rows: list[Row]) -> str:
     cells = {(row["method"], row["preset"]): row for row in rows}
     paper = {row["method"]: f"{float(row['paper']):.3f}" if row["paper"] else "" for row in rows}
     lines = [
-        [f"`{method}`", *(_exp(cells.get((method, preset))) for preset in TITLES), paper[method]]
+        [f"`{method}`", *(_exp(cells.get((method, preset))) for preset in PRESET_TITLES), paper[method]]
         for method in sorted(paper, key=method_rank)
     ]
-    return _markdown(["method", *TITLES.values(), "paper"], lines)
+    return _markdown(["method", *PRESET_TITLES.values(), "paper"], lines)
 
 
 def claims(folder: Path) -> str:
@@ -82,13 +80,13 @@ def claims(folder: Path) -> str:
         [
             f"{IN_FEW_WORDS[claim]}: {comparison}",
             dataset,
-            *(_tested(cells.get((claim, comparison, dataset, preset))) for preset in TITLES),
+            *(_tested(cells.get((claim, comparison, dataset, preset))) for preset in PRESET_TITLES),
         ]
         for claim, comparison, dataset in sorted(
             dict.fromkeys(key[:3] for key in cells), key=lambda key: names.index(key[0])
         )
     ]
-    return _markdown(["claim", "dataset", *TITLES.values()], lines) if lines else ""
+    return _markdown(["claim", "dataset", *PRESET_TITLES.values()], lines) if lines else ""
 
 
 def _comparison(row: Row) -> str:

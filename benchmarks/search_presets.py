@@ -42,9 +42,9 @@ from candidates import (
 
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import ADDITIVE_METHODS, NEVER_BINDS, PRESETS, preset
-from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
-from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.replay import SplitBy
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.log.memory import TrainingLog
+from multilogger.components.loggers.replay import SplitBy
 
 Changes = dict[str, object]
 Values = dict[str, tuple[object, ...]]

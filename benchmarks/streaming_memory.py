@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from multilogger.components.bandit_log import (
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.log.schema import (
     ROW_GROUP_ROWS,
     LogOrigin,
     log_file,
     log_schema,
     to_table,
 )
-from multilogger.components.labelled_data import Features, Labels
-from multilogger.components.policies import Matrix
-from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
+from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
 CONTEXTS, FEATURES, LABELS = 50_000, 20, 10
 ALPHAS = (0.1, 0.8)
@@ -67,8 +67,8 @@ def learn_one_way(way: str, folder: Path, method: str, memory_rows: int, epochs:
     import torch
 
     from multilogger.components.learners.methods import learn
-    from multilogger.components.learners.read_log import open_streamed_log, read_training_log
-    from multilogger.components.learners.settings import LearnerSettings
+    from multilogger.components.learners.training.settings import LearnerSettings
+    from multilogger.components.log.reading import open_streamed_log, read_training_log
 
     torch.set_num_threads(1)
     settings = LearnerSettings(

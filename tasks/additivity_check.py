@@ -8,8 +8,8 @@ from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.learned_policy import LearnedPolicy
-    from multilogger.components.learners.training_log import TrainingLog
+    from multilogger.components.log.memory import TrainingLog
+    from multilogger.components.policies.policy import LearnedPolicy
 
 
 FILE = "additivity.json"
@@ -17,7 +17,7 @@ FILE = "additivity.json"
 
 def check_additivity(policy: "LearnedPolicy", log: "TrainingLog", run: StageRun) -> None:
     """Test it on the validation rows, keep the result, and say so if it does not hold."""
-    from multilogger.components.additivity import additivity_test
+    from multilogger.components.learners.additive.additivity import additivity_test
 
     test = additivity_test(log, policy.mean_probabilities(log.x))
     run.save_json(FILE, asdict(test) | {"rejected": test.rejected})

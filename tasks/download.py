@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from multilogger.components.datasets import DATASETS, LIBSVM, DatasetSpec, find_dataset
-from multilogger.components.digits import load_digits_split
+from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.labelled_data import TrainTest
+from multilogger.components.datasets.pairwise import load_pairwise_split
+from multilogger.components.datasets.registry import DATASETS, LIBSVM, DatasetSpec, find_dataset
+from multilogger.components.datasets.svmlight import read_svmlight
 from multilogger.components.errors import BadInput
-from multilogger.components.labelled_data import TrainTest
-from multilogger.components.pairwise import load_pairwise_split
-from multilogger.components.svmlight import read_svmlight
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
 from multilogger.tasks.engine.progress import Bar

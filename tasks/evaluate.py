@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from multilogger.components.bounds import (
+from multilogger.components.actions.labels import Matrix, Vector, greedy
+from multilogger.components.estimators.bounds import (
     Certificate,
     balanced_certificate,
     naive_certificate,
     weighted_certificate,
 )
-from multilogger.components.divergences import average_divergence, exact_divergence
-from multilogger.components.estimators import Estimate
-from multilogger.components.loss_moments import LossMoments, estimate_from
-from multilogger.components.policies import Matrix, Vector, greedy
+from multilogger.components.estimators.divergences import average_divergence, exact_divergence
+from multilogger.components.estimators.ips import Estimate
+from multilogger.components.estimators.moments import LossMoments, estimate_from
 from multilogger.tasks.dataset_files import load_loss, load_test
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
@@ -29,7 +29,7 @@ from multilogger.tasks.learn import load_learned
 from multilogger.tasks.log_files import open_learner_log
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.streamed_log import StreamedLog
+    from multilogger.components.log.disk import StreamedLog
 
 Z_95 = 1.959963984540054
 
@@ -118,8 +118,8 @@ class ValidationMoments:
 
 def measure_validation(log: "StreamedLog", logits: Matrix) -> ValidationMoments:
     """The validation rows under a policy by its logits on all contexts (m, q); they are never held."""
-    from multilogger.components.learners.streamed_log import PolicyTable
-    from multilogger.components.learners.streamed_sums import LoggerMoments
+    from multilogger.components.learners.training.disk_measure import LoggerMoments
+    from multilogger.components.log.disk import PolicyTable
 
     policy, own, average = PolicyTable.of(logits), LoggerMoments(log), LoggerMoments(log)
     for chunk in log.chunks(validation=True):

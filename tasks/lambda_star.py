@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.importance import importance_weights
-from multilogger.components.lambda_star import (
+from multilogger.components.actions.labels import log_probability
+from multilogger.components.estimators.lambda_star import (
     LoggerStats,
     self_normalised_divergence,
     supported_lambda_star,
     update_stats,
 )
-from multilogger.components.policies import log_probability
+from multilogger.components.estimators.weights import importance_weights
 from multilogger.tasks.dataset_files import load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage

@@ -9,8 +9,8 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import ADDITIVE_METHODS, PAPER_METHODS, PRESETS, preset
-from multilogger.components.learners.settings import MEANINGS, LearnerSettings, newer_and_unused
-from multilogger.components.loggers import load_policies
+from multilogger.components.learners.training.settings import MEANINGS, LearnerSettings, newer_and_unused
+from multilogger.components.loggers.linear import load_policies
 from multilogger.tasks.additivity_check import check_additivity
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
@@ -21,12 +21,12 @@ from multilogger.tasks.log_files import count_log, load_training_log, open_learn
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.epoch_record import EpochRecord
-    from multilogger.components.learners.learned_policy import LearnedPolicy
     from multilogger.components.learners.methods import Learned
     from multilogger.components.learners.references import References
-    from multilogger.components.learners.streamed_log import StreamedLog
-    from multilogger.components.learners.training_log import TrainingLog
+    from multilogger.components.learners.training.record import EpochRecord
+    from multilogger.components.log.disk import StreamedLog
+    from multilogger.components.log.memory import TrainingLog
+    from multilogger.components.policies.policy import LearnedPolicy
 
 NUMBERS = TypeAdapter(LearnerSettings)
 POLICY_FILES = ("policy.safetensors", "policy.json")
@@ -138,7 +138,7 @@ def learn_policy(
 
 def load_learned(policy: Artifact) -> "LearnedPolicy":
     """The policy that `learn` left."""
-    from multilogger.components.learners.learned_policy import load_policy
+    from multilogger.components.policies.policy import load_policy
 
     return load_policy(policy.folder)
 
@@ -149,8 +149,8 @@ def _learned(
     import torch
 
     from multilogger.components.learners.methods import learn, planned_epochs
-    from multilogger.components.learners.streamed_log import StreamedLog
-    from multilogger.components.learners.thinned_log import thin_log
+    from multilogger.components.log.disk import StreamedLog
+    from multilogger.components.log.reading import thin_log
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
     training_log = _training_log(settings, data, loggers, log)

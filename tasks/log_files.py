@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.bandit_log import LogRows, open_log, to_rows
+from multilogger.components.log.schema import LogRows, open_log, to_rows
 from multilogger.tasks.dataset_files import load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.replay import LOG_FOLDER
 from multilogger.tasks.train_loggers import load_loggers
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.streamed_log import StreamedLog
-    from multilogger.components.learners.training_log import TrainingLog
+    from multilogger.components.log.disk import StreamedLog
+    from multilogger.components.log.memory import TrainingLog
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def stream_log(log: Artifact, validation: bool) -> Iterator[LogBatch]:
 
 def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog":
     """The whole log in memory, as the learners take it."""
-    from multilogger.components.learners.read_log import read_training_log
+    from multilogger.components.log.reading import read_training_log
 
     train = load_train(data)
     logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
@@ -47,14 +47,14 @@ def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "Trai
 
 def count_log(log: Artifact) -> int:
     """The rows of the log, without reading them."""
-    from multilogger.components.learners.read_log import count_rows
+    from multilogger.components.log.reading import count_rows
 
     return count_rows(log.folder / LOG_FOLDER)
 
 
 def open_learner_log(data: Artifact, loggers: Artifact, log: Artifact) -> "StreamedLog":
     """The log left on disk, as the learners take one that is too long for memory; contexts are in memory."""
-    from multilogger.components.learners.read_log import open_streamed_log
+    from multilogger.components.log.reading import open_streamed_log
 
     train = load_train(data)
     logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))

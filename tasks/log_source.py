@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from multilogger.components.divergences import exact_divergence, harmonic_divergence_bound
+from multilogger.components.actions.labels import Matrix, Vector, greedy, log_probability
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
 from multilogger.components.evaluation.evaluation import MaxWeights
-from multilogger.components.evaluation.log_reader import BATCH_ROWS, LogFiles, open_log_files
-from multilogger.components.labelled_data import Features
-from multilogger.components.policies import Matrix, Vector, greedy, log_probability
+from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry
 from multilogger.tasks.replay import LOG_FOLDER
@@ -94,7 +94,7 @@ def _replayed(folder: Path, policy: Policy) -> LogSource:
 
 
 def _blocks(x: Features) -> Blocks:
-    from multilogger.components.learners.training_log import densify
+    from multilogger.components.log.memory import densify
 
     for start in range(0, x.shape[0], BATCH_ROWS):
         yield densify(x[start : start + BATCH_ROWS])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-    from multilogger.components.learners.learned_policy import LearnedPolicy
+    from multilogger.components.policies.policy import LearnedPolicy
     from multilogger.tasks.engine.tracking import Tracker
 
 MODELS = "models:/"
@@ -55,7 +55,7 @@ def find_policy(source: str, store: Store) -> NamedPolicy:
 
 
 def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPolicy:
-    from multilogger.components.learners.learned_policy import load_policy
+    from multilogger.components.policies.policy import load_policy
 
     missing = [name for name in POLICY_FILES if not (folder / name).is_file()]
     if missing:

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from multilogger.components.frequent_labels import keep_frequent_labels
-from multilogger.components.labelled_data import LabelledData, TrainTest
-from multilogger.components.reduction import fit_reduction
+from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
+from multilogger.components.datasets.reduction import fit_reduction, keep_frequent_labels
 from multilogger.tasks.dataset_files import DatasetFacts, load_facts, load_test, load_train, save_dataset
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage

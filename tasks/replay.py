@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from multilogger.components.bandit_log import (
+from multilogger.components.errors import BadInput
+from multilogger.components.log.schema import (
     ROW_GROUP_ROWS,
     LogOrigin,
     LogRows,
@@ -13,13 +14,11 @@ from multilogger.components.bandit_log import (
     log_schema,
     to_table,
 )
-from multilogger.components.errors import BadInput
-from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
+from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 from multilogger.tasks.dataset_files import load_facts, load_loss, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import Bar
-from multilogger.tasks.engine.setting_types import IntList
-from multilogger.tasks.engine.stage import StageSettings, stage
+from multilogger.tasks.engine.stage import IntList, StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.train_loggers import load_loggers, logger_name
 

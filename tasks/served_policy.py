@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from multilogger.components.learners.learned_policy import LearnedPolicy, load_policy
-from multilogger.components.policies import marginals
+from multilogger.components.actions.labels import marginals
+from multilogger.components.policies.policy import LearnedPolicy, load_policy
 
 
 class ServedPolicy:

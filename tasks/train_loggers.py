@@ -3,15 +3,14 @@
 import numpy as np
 from pydantic import Field
 
-from multilogger.components.fit_crf import fit_crf
-from multilogger.components.labelled_data import LabelledData
-from multilogger.components.loggers import LinearPolicy, load_policies, sample_rows, save_policies
-from multilogger.components.losses import Loss
-from multilogger.components.policies import greedy
+from multilogger.components.actions.labels import greedy
+from multilogger.components.datasets.labelled_data import LabelledData
+from multilogger.components.datasets.losses import Loss
+from multilogger.components.loggers.crf import fit_crf
+from multilogger.components.loggers.linear import LinearPolicy, load_policies, sample_rows, save_policies
 from multilogger.tasks.dataset_files import load_loss, load_test, load_train
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.setting_types import FloatList, PositiveFloat
-from multilogger.tasks.engine.stage import StageSettings, stage
+from multilogger.tasks.engine.stage import FloatList, PositiveFloat, StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
 POLICY_FILE = "policies.safetensors"

@@ -52,7 +52,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores: several processes do
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-from multilogger.components.labelled_data import LabelledData  # noqa: E402
+from multilogger.components.datasets.labelled_data import LabelledData  # noqa: E402
 from multilogger.flows.cli import main  # noqa: E402
 from multilogger.flows.environment import set_defaults  # noqa: E402
 from multilogger.tasks.engine.locks import FileLock  # noqa: E402

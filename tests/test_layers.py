@@ -53,8 +53,8 @@ LABEL_FORMULAS = {
     "LogisticRegression",
     "MAX_ENUMERATED_LABELS",
 }
-POLICIES = ("components/policies.py", "components/torch_policies.py", "components/fit_crf.py")
-LOSS_MODEL = "components/learners/additive_model.py"  # what it predicts lies between 0 and 1 as well
+POLICIES = ("components/actions/labels.py", "components/actions/torch_labels.py", "components/loggers/crf.py")
+LOSS_MODEL = "components/learners/additive/model.py"  # what it predicts lies between 0 and 1 as well
 
 
 def names_used(path: Path) -> set[str]:

@@ -12,7 +12,7 @@ what predicts a row has seen its context, and the ridge is not misled by what a 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -21,22 +21,56 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.doubly_robust import ModelledLoss
+from multilogger.components.actions.labels import Matrix, marginals
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.loss_model import (
     Folds,
     ModelRows,
     label_terms,
     ridge_coefficients,
 )
-from multilogger.components.evaluation.pair_model import PairModel
 from multilogger.components.evaluation.row_sample import Block, RowSample, RowSampler
 from multilogger.components.evaluation.skim_log import Advance
-from multilogger.components.learners.additive_model import probabilities
-from multilogger.components.learners.additive_rows import GroupedRows
-from multilogger.components.learners.learned_policy import Standardisation
+from multilogger.components.learners.additive.model import AdditiveModel, probabilities
+from multilogger.components.learners.additive.rows import AdditiveRows, GroupedRows
 from multilogger.components.learners.presets import ADDITIVE
-from multilogger.components.policies import Matrix, marginals
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.policies.policy import Standardisation
+
+Pair = tuple[int, int]
+
+
+class PairModel(AdditiveModel):
+    """Member i is fitted without the i-th of `pairs`, and learns the loggers' noise from its own rows.
+
+    `fold` (m,) is that of each context; `settings.folds` is the number of pairs.
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        rows: AdditiveRows,
+        labels: int,
+        settings: LearnerSettings,
+        generator: torch.Generator,
+        fold: Tensor,
+        pairs: Sequence[Pair],
+    ) -> None:
+        super().__init__(x, rows, labels, settings, generator, fold)
+        self.pairs = pairs
+        self._noises = [self.noise for _ in pairs]
+
+    def seen_by(self, k: int) -> Tensor:
+        fold = self.fold[self.rows.context]
+        return (fold != self.pairs[k][0]) & (fold != self.pairs[k][1])
+
+    def noise_for(self, k: int) -> Tensor:
+        return self._noises[k]
+
+    def estimate_noise(self) -> None:
+        self._noises = [self.excess_noise(self.member(k), self.seen_by(k)) for k in range(len(self.members))]
+
 
 MOST_ROWS = 20_000  # fitted to; with a thousand features their contexts take 80 MB
 MOST_STEPS = 3_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.log_checks import check_features
-from multilogger.components.evaluation.log_columns import feature_columns
-from multilogger.components.evaluation.log_reader import BATCH_ROWS, READ_ERRORS, Chunk
-from multilogger.components.labelled_data import Features
-from multilogger.components.policies import Matrix
+from multilogger.components.log.checks import check_features
+from multilogger.components.log.columns import feature_columns
+from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, Chunk
 
 
 class Policy(Protocol):

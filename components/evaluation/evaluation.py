@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.doubly_robust import ModelledLoss
-from multilogger.components.evaluation.bernstein import bernstein_interval, by_logger, whole_log
-from multilogger.components.evaluation.bootstrap import Estimators, Interval, resample
-from multilogger.components.evaluation.context_sums import Sums, context_sums, total_sums
+from multilogger.components.actions.labels import Vector
+from multilogger.components.estimators.doubly_robust import ModelledLoss
+from multilogger.components.evaluation.context_sums import ScoredLog, Sums, context_sums, total_sums
+from multilogger.components.evaluation.intervals import (
+    Estimators,
+    Interval,
+    bernstein_interval,
+    by_logger,
+    resample,
+    whole_log,
+)
 from multilogger.components.evaluation.points import AS_THEY_ARE, CUT, DR, lambda_shares
-from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.evaluation.support import (
     LoggerSupport,
     Overlap,
@@ -20,7 +26,6 @@ from multilogger.components.evaluation.support import (
     support_warnings,
 )
 from multilogger.components.evaluation.trust import Recommendation, recommend
-from multilogger.components.policies import Vector
 
 
 @dataclass(frozen=True)

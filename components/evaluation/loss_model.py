@@ -15,10 +15,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.doubly_robust import ModelledLoss
-from multilogger.components.evaluation.scored_log import Contexts
-from multilogger.components.logged_batch import Loggers
-from multilogger.components.policies import Actions, Matrix, Vector, marginals
+from multilogger.components.actions.labels import Actions, Matrix, Vector, marginals
+from multilogger.components.estimators.doubly_robust import ModelledLoss
+from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.evaluation.context_sums import Contexts
 
 FOLDS = 5
 RIDGE = 1.0  # in rows: terms lie in [-1, 1], so one row's worth of pull towards 0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.estimators.lambda_star import S_FLOOR, SILENT_MEAN_WEIGHT
 from multilogger.components.evaluation.context_sums import Column, Sums
-from multilogger.components.lambda_star import S_FLOOR, SILENT_MEAN_WEIGHT
-from multilogger.components.policies import Matrix, Vector
 
 NAIVE = ("naive", "naive-sn", "naive-clipped")
 WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.loss_model import ModelRows
-from multilogger.components.evaluation.scored_log import Contexts
-from multilogger.components.logged_batch import Loggers
-from multilogger.components.policies import Actions, Matrix, Vector
 
 Block = tuple[Contexts, NDArray[np.float32]]  # numbers of contexts (b,), -1 if not in the log, and x (b, d)
 

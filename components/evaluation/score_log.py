@@ -12,15 +12,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.doubly_robust import ModelledLoss
+from multilogger.components.actions.labels import Actions, Matrix, greedy, log_probability
+from multilogger.components.estimators.doubly_robust import ModelledLoss
+from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
-from multilogger.components.evaluation.log_checks import (
-    check_features,
-    check_propensities,
-    checked_actions,
-)
-from multilogger.components.evaluation.log_reader import Chunk, LogFiles
+from multilogger.components.evaluation.context_sums import ScoredLog
 from multilogger.components.evaluation.loss_model import (
     CrossFitted,
     DrModel,
@@ -29,10 +26,13 @@ from multilogger.components.evaluation.loss_model import (
     draw_folds,
 )
 from multilogger.components.evaluation.row_sample import Block
-from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
-from multilogger.components.importance import log_mixture
-from multilogger.components.policies import Actions, Matrix, greedy, log_probability
+from multilogger.components.log.checks import (
+    check_features,
+    check_propensities,
+    checked_actions,
+)
+from multilogger.components.log.files import Chunk, LogFiles
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
-from multilogger.components.evaluation.evaluation import MaxWeights
-from multilogger.components.evaluation.loss_model import (
-    CrossFitted,
-    DrModel,
-    LabelRidge,
-    ModelRows,
-    draw_folds,
-)
-from multilogger.components.evaluation.score_log import Scored
-from multilogger.components.evaluation.scored_log import Contexts, ScoredLog
-from multilogger.components.importance import log_mixture
-from multilogger.components.policies import (
+from multilogger.components.actions.labels import (
     Actions,
     Matrix,
     Vector,
@@ -28,6 +16,18 @@ from multilogger.components.policies import (
     log_probability,
     log_probability_of_all,
 )
+from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
+from multilogger.components.evaluation.context_sums import Contexts, ScoredLog
+from multilogger.components.evaluation.evaluation import MaxWeights
+from multilogger.components.evaluation.loss_model import (
+    CrossFitted,
+    DrModel,
+    LabelRidge,
+    ModelRows,
+    draw_folds,
+)
+from multilogger.components.evaluation.score_log import Scored
 
 Kinds = NDArray[np.int64]
 

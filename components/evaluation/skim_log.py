@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.actions.labels import Vector
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.context_logits import ContextLogits
-from multilogger.components.evaluation.log_checks import check_loggers, check_losses, checked_log_propensity
-from multilogger.components.evaluation.log_reader import Indexed, LogFiles, index_labels
-from multilogger.components.evaluation.scored_log import Contexts
-from multilogger.components.logged_batch import Loggers
-from multilogger.components.policies import Vector
+from multilogger.components.evaluation.context_sums import Contexts
+from multilogger.components.log.checks import check_loggers, check_losses, checked_log_propensity
+from multilogger.components.log.files import Indexed, LogFiles, index_labels
 
 Advance = Callable[[float], None]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.evaluation.scored_log import ScoredLog
-from multilogger.components.policies import Vector
+from multilogger.components.actions.labels import Vector
+from multilogger.components.evaluation.context_sums import ScoredLog
 
 # Choice: the paper has no such limits. The first two are those that choose a policy while learning.
 LOWEST_MEAN_WEIGHT, HIGHEST_MEAN_WEIGHT = 0.5, 2.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from multilogger.components.evaluation.bootstrap import Interval
+from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.points import DR
 from multilogger.components.evaluation.support import (
     DOMINANT_SHARE,

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import torch
 
+from multilogger.components.datasets.losses import find_loss
+from multilogger.components.datasets.torch_losses import EXPECTED_LOSSES
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.epoch_record import EpochRecord
-from multilogger.components.learners.network_learner import NetworkLearner
-from multilogger.components.learners.objectives import NAIVE
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.sources import open_source
-from multilogger.components.learners.state import State
-from multilogger.components.learners.streamed_log import LearnerLog
-from multilogger.components.losses import find_loss
-from multilogger.components.torch_losses import EXPECTED_LOSSES
+from multilogger.components.learners.training.network_learner import NetworkLearner
+from multilogger.components.learners.training.objectives import NAIVE
+from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.state import State
+from multilogger.components.log.disk import LearnerLog
 
 HELD_OUT = 0.25  # of the contexts, as the share of rows that bandit learners keep aside
 
@@ -34,7 +34,7 @@ class FullInformationLearner(NetworkLearner):
         self.held_out = order[: max(1, round(HELD_OUT * log.contexts))]
         self.used = order[len(self.held_out) :]
         self.labels = torch.from_numpy(self.truth).float()
-        self.measure = open_source(log, NAIVE, settings).measure
+        self.measure = open_measure(log, NAIVE, settings)
 
     def run_epoch(self) -> None:
         """As many passes over the contexts as the bandit learners make over their rows in an epoch."""

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.additive import AdditiveLearner
-from multilogger.components.learners.direct import DirectLearner
-from multilogger.components.learners.dr import DoublyRobustLearner
-from multilogger.components.learners.epoch_record import EpochRecord
-from multilogger.components.learners.exact import ExactLearner
+from multilogger.components.learners.additive.additive import AdditiveLearner
+from multilogger.components.learners.dr.dr import DoublyRobustLearner
+from multilogger.components.learners.exact.exact import ExactLearner
 from multilogger.components.learners.full_information import FullInformationLearner
-from multilogger.components.learners.learned_policy import LearnedPolicy
-from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.settings import LearnerSettings, Regression, recorded_settings
-from multilogger.components.learners.streamed_log import LearnerLog, StreamedLog
-from multilogger.components.learners.training import Learner, OnEpoch, train
-from multilogger.components.learners.wcrm import WCRMLearner
+from multilogger.components.learners.ips.direct import DirectLearner
+from multilogger.components.learners.training.loop import Learner, OnEpoch, train
+from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
+from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import LearnerSettings, recorded_settings
+from multilogger.components.learners.wcrm.wcrm import WCRMLearner
+from multilogger.components.log.disk import LearnerLog, StreamedLog
+from multilogger.components.policies.policy import LearnedPolicy
 
 Build = Callable[[LearnerLog, LearnerSettings, int], Learner]
 
@@ -111,8 +111,7 @@ def planned_epochs(method: str, settings: LearnerSettings) -> int:
     if method == "wcrm":
         return len(settings.wcrm_clips) * len(settings.wcrm_variances) * len(settings.wcrm_l2s)
     if method == "dr":
-        stages = 2 if settings.regression is Regression.FREE else 1
-        return stages * settings.model_epochs + settings.epochs
+        return settings.model_epochs + settings.epochs
     return settings.epochs + (settings.warm_start > 0)
 
 

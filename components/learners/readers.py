@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from multilogger.components.learners.references import is_reference
-from multilogger.components.learners.settings import READERS, readers_text
+from multilogger.components.learners.training.settings import READERS, readers_text
 
 
 def reads(method: str, setting: str) -> bool:

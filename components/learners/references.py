@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.learned_policy import LearnedPolicy, Standardisation
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.loggers import LinearPolicy
-from multilogger.components.network_size import LINEAR
-from multilogger.components.networks import PolicyNetwork
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.loggers.linear import LinearPolicy
+from multilogger.components.policies.network_size import LINEAR
+from multilogger.components.policies.networks import PolicyNetwork
+from multilogger.components.policies.policy import LearnedPolicy, Standardisation
 
 GREEDY_ALPHA = 1e4  # so sharp that only a logit within 1e-3 of 0 leaves its label to chance
 

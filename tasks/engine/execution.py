@@ -16,7 +16,7 @@ from prefect.transactions import IsolationLevel
 from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.errors import BadInput
-from multilogger.tasks.dataset_inputs import bandit_log_used
+from multilogger.tasks.dataset_files import bandit_log_used
 from multilogger.tasks.engine.artifact import (
     MANIFEST,
     MENDING,

@@ -1,13 +1,41 @@
-"""Files of a result as a model that MLflow can load and serve."""
+"""Models and datasets as MLflow lists them with a run."""
 
+import json
 import shutil
 import tempfile
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlflow import MlflowClient
+from mlflow.entities import Dataset, DatasetInput, InputTag
 
 from multilogger.tasks.engine.stage_run import ModelFiles
+
+DIGEST_CHARACTERS = 16  # MLflow takes 36 at most
+
+
+@dataclass(frozen=True)
+class DatasetUsed:
+    """A name, the digest of the content, a URI, and a few numbers."""
+
+    name: str
+    digest: str
+    source: str
+    profile: Mapping[str, int]
+
+    def as_input(self) -> DatasetInput:
+        """The dataset as the training data of a run."""
+        kind, address = ("http", "url") if self.source.startswith("http") else ("local", "uri")
+        listed = Dataset(
+            name=self.name,
+            digest=self.digest[:DIGEST_CHARACTERS],
+            source_type=kind,
+            source=json.dumps({address: self.source}),
+            profile=json.dumps(dict(self.profile)),
+        )
+        return DatasetInput(listed, [InputTag("mlflow.data.context", "training")])
 
 
 def log_policy_model(

@@ -12,12 +12,26 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import StageRun
+
+
+def _split_commas(value: Any) -> Any:
+    """`0.05,2` and a single number are lists too."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return (value,) if isinstance(value, int | float) else value
+
+
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveInt = Annotated[int, Field(ge=1)]
+FloatList = Annotated[tuple[PositiveFloat, ...], BeforeValidator(_split_commas), Field(min_length=1)]
+IntList = Annotated[tuple[PositiveInt, ...], BeforeValidator(_split_commas), Field(min_length=1)]
+
 
 KEY_CHARACTERS = 16
 

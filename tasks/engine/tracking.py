@@ -17,9 +17,8 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
 from multilogger.components.errors import BadInput
-from multilogger.tasks.engine.dataset_used import DatasetUsed
 from multilogger.tasks.engine.locks import FileLock, probing
-from multilogger.tasks.engine.model_logging import log_policy_model
+from multilogger.tasks.engine.model_logging import DatasetUsed, log_policy_model
 from multilogger.tasks.engine.stage_run import MetricPoint, ModelFiles
 from multilogger.tasks.engine.store import Store
 

@@ -11,8 +11,8 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from multilogger.flows.ephemeral_server import PROGRAM
-from multilogger.flows.prepare import prepare
+from multilogger.flows.pipelines.prepare import prepare
+from multilogger.flows.servers.ephemeral_server import PROGRAM
 
 STAGES = ("download", "reduce", "train-loggers", "replay")
 

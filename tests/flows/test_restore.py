@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from multilogger.flows.flow_run import Finished
-from multilogger.flows.prepare import prepare
-from multilogger.flows.rerun import rerun_stage
+from multilogger.flows.pipelines.flow_run import Finished
+from multilogger.flows.pipelines.prepare import prepare
+from multilogger.flows.pipelines.rerun import rerun_stage
 from multilogger.tasks.engine.artifact import manifest_of
 from multilogger.tasks.engine.execution import NotCached, Status
 from multilogger.tasks.engine.progress import SilentBar, watched_by

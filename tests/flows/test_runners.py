@@ -9,9 +9,9 @@ from prefect import flow
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
 from prefect_dask.task_runners import DaskTaskRunner
 
-from multilogger.flows.pipeline import PREPARE, prepare_steps
-from multilogger.flows.prepare import prepare
-from multilogger.flows.settings import pipeline_settings
+from multilogger.flows.pipelines.pipeline import PREPARE, prepare_steps
+from multilogger.flows.pipelines.prepare import prepare
+from multilogger.flows.pipelines.settings import pipeline_settings
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.execution import Surroundings, stage_task
 from multilogger.tasks.engine.store import Store

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from multilogger.components.bandit_log import LogRows, log_file, log_schema, to_table
-from multilogger.components.digits import load_digits_split
-from multilogger.components.labelled_data import LabelledData
-from multilogger.components.learners.read_log import open_streamed_log, read_training_log
-from multilogger.components.learners.streamed_log import StreamedLog
-from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.losses import find_loss
-from multilogger.components.pairwise import load_pairwise_split
-from multilogger.components.policies import Matrix
-from multilogger.components.replay import ReplayPlan, SplitBy, replay_pass
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.labelled_data import LabelledData
+from multilogger.components.datasets.losses import find_loss
+from multilogger.components.datasets.pairwise import load_pairwise_split
+from multilogger.components.log.disk import StreamedLog
+from multilogger.components.log.memory import TrainingLog
+from multilogger.components.log.reading import open_streamed_log, read_training_log
+from multilogger.components.log.schema import LogRows, log_file, log_schema, to_table
+from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
 LOSSES = {"digits": "hamming", "pairwise": "crowding"}
 CONTEXTS, PASSES, ALPHAS = 240, (2, 3), (0.1, 1.0)

@@ -17,7 +17,7 @@ from scipy.special import expit, logsumexp
 
 from multilogger.components.learners.methods import METHODS, Learned, learn
 from multilogger.components.learners.presets import preset
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.training.settings import LearnerSettings
 from tests.golden.small_logs import LOSSES, SmallLog
 
 FILE = Path(__file__).with_name("digests.json")
@@ -75,16 +75,18 @@ def arithmetic() -> str:
     rng = np.random.default_rng(11)
     x, w = rng.normal(size=(500, 64)), rng.normal(size=(64, 128))
     parts: list[np.ndarray] = [x @ w, expit(x), logsumexp(x, axis=1), np.log1p(np.exp(x)), x.sum(axis=0)]
-    layer = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.BatchNorm1d(128), torch.nn.ReLU())
+    linear = torch.nn.Linear(64, 128)
+    layer = torch.nn.Sequential(linear, torch.nn.BatchNorm1d(128), torch.nn.ReLU())
     with torch.no_grad():
-        layer[0].weight.copy_(torch.from_numpy(w.T.astype(np.float32) / 8))
-        layer[0].bias.zero_()
+        linear.weight.copy_(torch.from_numpy(w.T.astype(np.float32) / 8))
+        linear.bias.zero_()
     for fused in (False, True):
         adam = torch.optim.Adam(layer.parameters(), 1e-3, fused=fused)
         for rows in (64, 500, 200):
             adam.zero_grad()
             out = layer(torch.from_numpy(x[:rows].astype(np.float32)))
-            (torch.logsumexp(out, 1) + torch.nn.functional.softplus(out).sum(1)).mean().backward()
+            loss = (torch.logsumexp(out, 1) + torch.nn.functional.softplus(out).sum(1)).mean()
+            loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
     parts += [value.detach().numpy() for value in layer.state_dict().values()]
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilogger.components.learners.learned_policy import LearnedPolicy
-from multilogger.components.losses import CROWDING, HAMMING, Loss
+from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
+from multilogger.components.policies.policy import LearnedPolicy
 from multilogger.tasks.additivity_check import additivity_p_value, check_additivity
 from multilogger.tasks.engine.artifact import Artifact, manifest_of
 from multilogger.tasks.engine.progress import SilentBar, watched_by
 from multilogger.tasks.engine.stage_run import StageRun
-from tests.components.test_additivity import LABELS, make_log
+from tests.components.learners.additive.test_additivity import LABELS, make_log
 
 
 class Listener:
@@ -43,11 +43,10 @@ def uninformed() -> LearnedPolicy:
     """An ensemble that gives every label the same chance."""
     import torch
 
-    from multilogger.components.ensemble_network import EnsembleNetwork
-    from multilogger.components.learners.learned_policy import Standardisation
-    from multilogger.components.learners.settings import LearnerSettings
-    from multilogger.components.network_size import NetworkSize
-    from multilogger.components.networks import PolicyNetwork
+    from multilogger.components.learners.training.settings import LearnerSettings
+    from multilogger.components.policies.network_size import NetworkSize
+    from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+    from multilogger.components.policies.policy import Standardisation
 
     size = NetworkSize((), batch_norm=False)
     member = PolicyNetwork(3, LABELS, size, torch.Generator())

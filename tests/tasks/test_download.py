@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from multilogger.components.datasets.labelled_data import load_split
 from multilogger.components.errors import BadInput
-from multilogger.components.labelled_data import load_split
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import sha256_of
 from multilogger.tasks.engine.stage_run import StageRun, read_json

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilogger.components.estimators import balanced_risk, lambda_weighted_risk, naive_risk
-from multilogger.components.importance import RAW, SELF_NORMALISED
-from multilogger.components.logged_batch import LoggedBatch
-from multilogger.components.policies import log_probability_at
+from multilogger.components.actions.labels import log_probability_at
+from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.logged_batch import LoggedBatch
+from multilogger.components.estimators.weights import RAW, SELF_NORMALISED
 from multilogger.tasks.dataset_files import load_train
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.evaluate import EvaluateSettings, evaluate, load_evaluation

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.policies import expected_hamming
+from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact
@@ -46,7 +46,7 @@ def test_log_above_the_limit_is_streamed(
     def refuse(*_: object) -> None:
         raise AssertionError("the whole log was read")
 
-    monkeypatch.setattr("multilogger.components.learners.read_log.read_training_log", refuse)
+    monkeypatch.setattr("multilogger.components.log.reading.read_training_log", refuse)
     disk = make(tmp_path, learn_policy, settings_of("weighted", rows - 1), "disk", **inputs)
     said = "the log has 6,285 rows, more than learn.memory_rows (6,284): learning streams it from disk"
     assert caplog.messages == [said]

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from multilogger.components.bandit_log import open_log, to_rows
+from multilogger.components.actions.labels import log_probability
+from multilogger.components.datasets.labelled_data import load_split
 from multilogger.components.errors import BadInput
-from multilogger.components.labelled_data import load_split
-from multilogger.components.policies import log_probability
-from multilogger.components.replay import SplitBy
+from multilogger.components.log.schema import open_log, to_rows
+from multilogger.components.loggers.replay import SplitBy
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact, manifest_of
@@ -159,7 +159,7 @@ def test_replay_files_do_not_depend_on_the_batch_size(
 
 def test_replay_row_groups_do_not_depend_on_the_batch_size(tmp_path: Path, digits: Artifact) -> None:
     """More rows than a row group, so that batches and groups end at different rows."""
-    from multilogger.components.labelled_data import LabelledData
+    from multilogger.components.datasets.labelled_data import LabelledData
     from multilogger.tasks.dataset_files import save_dataset
 
     train = load_train(digits)

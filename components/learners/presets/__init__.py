@@ -12,7 +12,7 @@ from multilogger.components.learners.presets.additive import (
 from multilogger.components.learners.presets.paper import paper_preset
 from multilogger.components.learners.presets.printed_objective import printed_objective_preset
 from multilogger.components.learners.presets.tuned import NEVER_BINDS, tuned_preset
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.training.settings import LearnerSettings
 
 __all__ = ["ADDITIVE", "ADDITIVE_METHODS", "NEVER_BINDS", "PAPER_METHODS", "PRESETS", "preset"]
 

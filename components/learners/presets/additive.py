@@ -6,7 +6,7 @@ Chosen by squared error on the rows of contexts that no member has seen; Scene a
 from dataclasses import replace
 
 from multilogger.components.learners.presets.tuned import TUNED
-from multilogger.components.learners.settings import LearnerSettings
+from multilogger.components.learners.training.settings import LearnerSettings
 
 ADDITIVE = replace(
     TUNED,

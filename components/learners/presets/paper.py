@@ -12,7 +12,7 @@ rests on 100 effective rows, because plain IPS is least where a policy avoids th
 
 from dataclasses import replace
 
-from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
 
 EFFECTIVE_ROWS = 100.0  # below it `learn` warns that an estimate is made of few rows
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from multilogger.components.learners.presets.paper import EFFECTIVE_ROWS, PAPER
 from multilogger.components.learners.presets.tuned import TUNED, TUNED_DATASETS
-from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
 
 EXACT_KAPPA = 3.0  # from the least constraint there is
 

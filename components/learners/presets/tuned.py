@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from multilogger.components.learners.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
 
 # What all datasets share: standardised inputs, one hidden layer without BatchNorm, a mean-loss baseline,
 # clipped weights, and ten to thirty times the printed rates, which need hundreds of epochs to get as far.

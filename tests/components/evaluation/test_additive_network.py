@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from multilogger.components.actions.labels import all_actions, marginals, sample
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation import additive_network
 from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
@@ -13,7 +14,6 @@ from multilogger.components.evaluation.evaluation import Request, evaluate_polic
 from multilogger.components.evaluation.loss_model import DrModel, LabelRidge, ModelRows, draw_folds
 from multilogger.components.evaluation.row_sample import Block
 from multilogger.components.evaluation.simulated_world import make_world
-from multilogger.components.policies import all_actions, marginals, sample
 
 LABELS = 3
 CONTEXTS = 120

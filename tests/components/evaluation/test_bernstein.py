@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from multilogger.components.evaluation.bernstein import Part, bernstein_interval, deviation
+from multilogger.components.evaluation.intervals import Part, bernstein_interval, deviation
 
 
 def test_deviation_is_the_formula_of_maurer_and_pontil() -> None:

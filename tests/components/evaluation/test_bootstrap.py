@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from multilogger.components.estimators import naive_risk
-from multilogger.components.evaluation.bootstrap import (
+from multilogger.components.estimators.ips import naive_risk
+from multilogger.components.estimators.logged_batch import LoggedBatch
+from multilogger.components.evaluation.context_sums import Column, ScoredLog, context_sums, total_sums
+from multilogger.components.evaluation.intervals import (
     Estimators,
     accelerations,
     bca_interval,
     bootstrap_sums,
     resample,
 )
-from multilogger.components.evaluation.context_sums import Column, context_sums, total_sums
-from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.evaluation.simulated_world import make_world
-from multilogger.components.logged_batch import LoggedBatch
 
 
 def one_row_a_context(log: ScoredLog) -> ScoredLog:
@@ -79,7 +78,7 @@ def test_same_seed_same_interval_whatever_the_block(monkeypatch: pytest.MonkeyPa
     scored = make_world("good").draw(100, (2, 2), np.random.default_rng(7))
     strata = context_sums(scored.log, 9.0, None)
     whole = bootstrap_sums(strata, 2, 30, np.random.default_rng(8))
-    monkeypatch.setattr("multilogger.components.evaluation.bootstrap.BLOCK_DRAWS", 700)
+    monkeypatch.setattr("multilogger.components.evaluation.intervals.BLOCK_DRAWS", 700)
     np.testing.assert_allclose(bootstrap_sums(strata, 2, 30, np.random.default_rng(8)), whole)
 
 

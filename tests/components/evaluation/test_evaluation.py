@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.evaluation.bootstrap import Interval
 from multilogger.components.evaluation.evaluation import (
     EstimateRow,
     PolicyEvaluation,
     Request,
     evaluate_policy,
 )
+from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.picture import draw_evaluation
 from multilogger.components.evaluation.score_log import Scored
 from multilogger.components.evaluation.simulated_world import make_world

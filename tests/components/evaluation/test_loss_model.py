@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from multilogger.components.actions.labels import Actions, Matrix, Vector, all_actions, marginals, sample
 from multilogger.components.evaluation.loss_model import LabelRidge, ModelRows, draw_folds
-from multilogger.components.policies import Actions, Matrix, Vector, all_actions, marginals, sample
 
 
 def problem(rows: int = 4000) -> tuple[Matrix, Actions, Vector]:

@@ -6,19 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.doubly_robust import (
+from multilogger.components.actions.labels import Vector, all_actions, log_probability_table
+from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,
     balanced_doubly_robust,
     lambda_weighted_doubly_robust,
 )
-from multilogger.components.estimators import balanced_risk, naive_risk, weighted_risk
-from multilogger.components.evaluation.context_sums import context_sums, total_sums
+from multilogger.components.estimators.ips import balanced_risk, naive_risk, weighted_risk
+from multilogger.components.estimators.logged_batch import LoggedBatch
+from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, log_mixture
+from multilogger.components.evaluation.context_sums import ScoredLog, context_sums, total_sums
 from multilogger.components.evaluation.points import estimates
-from multilogger.components.evaluation.scored_log import ScoredLog
 from multilogger.components.evaluation.simulated_world import make_world
-from multilogger.components.importance import SELF_NORMALISED, WeightRule, log_mixture
-from multilogger.components.logged_batch import LoggedBatch
-from multilogger.components.policies import Vector, all_actions, log_probability_table
 
 CLIP = 1.5
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from multilogger.components.actions.labels import Matrix, log_probability
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_logits import context_logits
-from multilogger.components.evaluation.log_reader import open_log_files
 from multilogger.components.evaluation.score_log import Scored, score_log
-from multilogger.components.importance import log_mixture
-from multilogger.components.labelled_data import Features
-from multilogger.components.policies import Matrix, log_probability
+from multilogger.components.log.files import open_log_files
 
 Table = dict[str, Any]
 
@@ -98,7 +98,7 @@ def test_forms_of_one_log_read_the_same(tmp_path: Path, form: str, monkeypatch: 
         for column, values in enumerate(np.array(content.pop("x")).T):
             content[f"x{column}"] = values.tolist()
     elif form == "small batches":
-        monkeypatch.setattr("multilogger.components.evaluation.log_reader.BATCH_ROWS", 7)
+        monkeypatch.setattr("multilogger.components.log.files.BATCH_ROWS", 7)
     elif form == "integers":
         content["logger"] = [{"new": 3, "old": 10}[name] for name in content["logger"]]
     elif form == "delta":

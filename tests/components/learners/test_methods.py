@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.methods import METHODS, learn
-from multilogger.components.learners.settings import LearnerSettings
-from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.policies import expected_hamming
+from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.log.memory import TrainingLog
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -8,8 +8,8 @@ import pytest
 
 from multilogger.components.learners.methods import METHODS, learn
 from multilogger.components.learners.readers import reads, unread
-from multilogger.components.learners.settings import READERS, LearnerSettings
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.training.settings import READERS, LearnerSettings
+from multilogger.components.log.memory import TrainingLog
 
 OTHER_TEXTS = {
     "divergence": "exact",

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.epoch_record import EpochRecord
 from multilogger.components.learners.methods import METHODS, learn
-from multilogger.components.learners.settings import DivergenceKind, LearnerSettings, LossShift
-from multilogger.components.learners.streamed_log import LearnerLog
-from multilogger.components.learners.training_log import TrainingLog
+from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import DivergenceKind, LearnerSettings, LossShift
+from multilogger.components.log.disk import LearnerLog
+from multilogger.components.log.memory import TrainingLog
 
 
 class Killed(Exception):

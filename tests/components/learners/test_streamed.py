@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 import torch
 
+from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.memory_measure import MemoryMeasure
 from multilogger.components.learners.methods import METHODS, Learned, learn
-from multilogger.components.learners.objectives import BALANCED, NAIVE, WEIGHTED
-from multilogger.components.learners.read_log import open_streamed_log
-from multilogger.components.learners.settings import LearnerSettings, LossShift, Regression
-from multilogger.components.learners.streamed_batches import ShuffleBuffer
-from multilogger.components.learners.streamed_log import Chunk, StreamedLog
-from multilogger.components.learners.streamed_measure import StreamedMeasure
-from multilogger.components.learners.training_log import TrainingLog
-from multilogger.components.policies import expected_hamming
+from multilogger.components.learners.training.disk_measure import StreamedMeasure
+from multilogger.components.learners.training.memory_measure import MemoryMeasure
+from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift
+from multilogger.components.learners.training.shuffle import ShuffleBuffer
+from multilogger.components.log.disk import Chunk, StreamedLog
+from multilogger.components.log.memory import TrainingLog
+from multilogger.components.log.reading import open_streamed_log
 from tests.components.learners.test_resume import check_resume
 
 OBJECTIVE_OF = {
@@ -78,12 +78,11 @@ def test_resumed_run_equals_the_unbroken_one(
     check_resume(method, streamed, replace(small, loss_shift=LossShift.RUNNING), tmp_path, stop=3)
 
 
-@pytest.mark.parametrize(("stop", "weighted"), [(3, True), (5, False)])
-def test_resume_of_a_free_form_model(
-    stop: int, weighted: bool, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
+@pytest.mark.parametrize("stop", [3, 5])
+def test_resume_of_dr_in_its_model_and_in_its_policy(
+    stop: int, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
 ) -> None:
-    settings = replace(small, regression=Regression.FREE, dr_weighted=weighted, model_epochs=2, epochs=3)
-    check_resume("dr", streamed, settings, tmp_path, stop)
+    check_resume("dr", streamed, replace(small, model_epochs=3, epochs=3), tmp_path, stop)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -110,7 +109,7 @@ def test_rows_held_stay_within_the_limit(
 
     monkeypatch.setattr(ShuffleBuffer, "_fill", watched_fill)
     monkeypatch.setattr(StreamedLog, "_side_of", watched_side)
-    learn(method, streamed, replace(small, epochs=2, wcrm_l2s=(1e-2,), regression=Regression.FREE), 0)
+    learn(method, streamed, replace(small, epochs=2, wcrm_l2s=(1e-2,)), 0)
     draws_rows = method not in ("wcrm", "additive", "additive-soft", "full-information")
     assert (most_held > 0) == draws_rows
     assert most_held <= small.memory_rows // streamed.loggers

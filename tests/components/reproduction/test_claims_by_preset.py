@@ -5,10 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from multilogger.components.reproduction.claims import IN_FEW_WORDS, claim_presets, judged_claims, summaries
-from multilogger.components.reproduction.csv_files import claims_csv
+from multilogger.components.reproduction.claims.claims import (
+    IN_FEW_WORDS,
+    claim_presets,
+    judged_claims,
+    summaries,
+)
+from multilogger.components.reproduction.claims.verdicts import Verdict
+from multilogger.components.reproduction.report.csv_files import claims_csv
 from multilogger.components.reproduction.results import CellResult, Reproduction
-from multilogger.components.reproduction.verdicts import Verdict
 
 from .synthetic import everything, replay_sweep, table2, temperature_sweep
 

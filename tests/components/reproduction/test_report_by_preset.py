@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from multilogger.components.reproduction.page_sections import by_preset, picture_name
-from multilogger.components.reproduction.report_folder import write_outputs
+from multilogger.components.reproduction.report.folder import write_outputs
+from multilogger.components.reproduction.report.sections import by_preset, picture_name
 from multilogger.components.reproduction.results import Reproduction
-from multilogger.components.reproduction.sweeps import sweep_rows
+from multilogger.components.reproduction.tables.sweeps import sweep_rows
 
+from .report.test_folder import tags
 from .synthetic import cells, everything, replay_sweep
-from .test_report_folder import tags
 
 SHARED = ("logger-1", "logger-2", "crf", "additive", "dr")
 

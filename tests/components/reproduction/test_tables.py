@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from multilogger.components.reproduction.additivity_rows import additivity_rows
-from multilogger.components.reproduction.choices import choice_rows, choice_sentence
-from multilogger.components.reproduction.csv_files import (
+from multilogger.components.reproduction.report.csv_files import (
     additivity_csv,
     choices_csv,
     loggers_csv,
@@ -16,12 +14,13 @@ from multilogger.components.reproduction.csv_files import (
     table1_csv,
     table2_csv,
 )
-from multilogger.components.reproduction.logger_study import logger_study_rows
-from multilogger.components.reproduction.number_text import fixed
 from multilogger.components.reproduction.results import CellResult, Reproduction
-from multilogger.components.reproduction.sweeps import sweep_rows
-from multilogger.components.reproduction.table1 import table1_rows
-from multilogger.components.reproduction.table2 import best_learned, pairwise_rows, table2_rows
+from multilogger.components.reproduction.statistics import fixed
+from multilogger.components.reproduction.tables.choices import choice_rows, choice_sentence
+from multilogger.components.reproduction.tables.studies import additivity_rows, logger_study_rows
+from multilogger.components.reproduction.tables.sweeps import sweep_rows
+from multilogger.components.reproduction.tables.table1 import table1_rows
+from multilogger.components.reproduction.tables.table2 import best_learned, pairwise_rows, table2_rows
 
 from .synthetic import cells, everything, pairwise
 

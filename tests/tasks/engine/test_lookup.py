@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from multilogger.flows.cells import Cell
-from multilogger.flows.prepare import prepare
+from multilogger.flows.pipelines.cells import Cell
+from multilogger.flows.pipelines.prepare import prepare
 from multilogger.tasks.engine.lookup import Lookup
 from multilogger.tasks.engine.store import Store
 

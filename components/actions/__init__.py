@@ -1,0 +1,1 @@
+"""What an action is and how a policy draws it."""

@@ -1,0 +1,1 @@
+"""Labelled datasets: the registered ones, their files, their losses."""

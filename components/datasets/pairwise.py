@@ -1,0 +1,34 @@
+"""The simulated dataset `pairwise`: six labels in a ring, of which no two neighbours are ever true together.
+
+With the crowding loss it is a problem that the additive loss model cannot describe: a logger that takes
+neighbours together pays for it, so each label looks dear, though the true ones alone are cheap.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
+
+SEED = 20190805  # fixed: the draws are the dataset, not an experiment
+FEATURES, LABELS = 12, 6
+TRAIN_ROWS, TEST_ROWS = 1500, 1000
+THRESHOLD = 0.3  # a label must score this much, and more than both of its neighbours, to be true
+NOISE = 0.3  # what the scores hold beside the features
+
+
+def load_pairwise_split() -> TrainTest:
+    """Normal features, labels from noisy linear scores of them; 1500 train and 1000 test."""
+    rng = np.random.default_rng(SEED)
+    slopes = rng.normal(size=(FEATURES, LABELS)) / np.sqrt(FEATURES)
+    x = rng.normal(size=(TRAIN_ROWS + TEST_ROWS, FEATURES))
+    scores = x @ slopes + NOISE * rng.normal(size=(len(x), LABELS))
+    y = local_peaks(scores)
+    data = LabelledData(x.astype(np.float32), y)
+    rows = np.arange(data.rows)
+    return TrainTest(train=data.take(rows[:TRAIN_ROWS]), test=data.take(rows[TRAIN_ROWS:]))
+
+
+def local_peaks(scores: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Labels (n, q) whose score is above the threshold and above both neighbours in the ring."""
+    above = (scores > np.roll(scores, 1, axis=1)) & (scores > np.roll(scores, -1, axis=1))
+    return (above & (scores > THRESHOLD)).astype(np.uint8)

@@ -1,0 +1,20 @@
+"""The expected losses of `losses.py` in torch: the same quantities, differentiable in the logits."""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from multilogger.components.actions.torch_labels import expected_hamming, expected_neighbours
+from multilogger.components.datasets.losses import CROWDING, HAMMING
+
+
+def expected_crowding(logits: Tensor, truth: Tensor) -> Tensor:
+    """( E Hamming + penalty sum_l p_l p_{l+1} ) / (1 + penalty) of each row: (n,)."""
+    together = expected_neighbours(logits)
+    return (expected_hamming(logits, truth) + CROWDING.penalty * together) / (1.0 + CROWDING.penalty)
+
+
+EXPECTED_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    HAMMING.name: expected_hamming,
+    CROWDING.name: expected_crowding,
+}

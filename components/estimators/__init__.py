@@ -1,0 +1,1 @@
+"""Counterfactual estimators, logger weights, divergences and bounds: functions of arrays."""

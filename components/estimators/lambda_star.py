@@ -1,0 +1,170 @@
+"""Logger weights of the weighted IPS estimator, from one streaming pass over the log.
+
+u = w delta is the importance-weighted loss, w = h / h_j the importance weight.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from multilogger.components.actions.labels import Vector
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.logged_batch import Loggers
+
+# Choice: the floor only keeps 0/0 away. A higher one would make u / S small where a policy has left a
+# logger's support, and so reward that logger with a small divergence.
+S_FLOOR = 1e-12
+SILENT_MEAN_WEIGHT = 0.01  # 99 % of what the policy does is not in the logger's rows
+ROUNDING = 1e-12  # a spread below this share of the mean is rounding, not information
+
+
+@dataclass(frozen=True)
+class LoggerStats:
+    """Sufficient statistics of one logger: n_j, sum_i w, sum_i u, and sum_i (u - mean u)^2.
+
+    Choice: squares are kept about the running mean (Chan's rule for joining two parts), not as sum u^2,
+    because weights span 1e7 and a difference of large sums would lose the digits that matter.
+    """
+
+    count: int = 0
+    sum_w: float = 0.0
+    sum_u: float = 0.0
+    squares: float = 0.0
+
+    @property
+    def mean_w(self) -> float:
+        """S^j, the mean weight: 1 in expectation."""
+        return self.sum_w / self.count
+
+    @property
+    def mean_u(self) -> float:
+        return self.sum_u / self.count
+
+    def update(self, weights: Vector, delta: Vector) -> "LoggerStats":
+        """These statistics with one more chunk of the same logger, w and delta of (m,) each."""
+        if weights.shape != delta.shape:
+            raise BadInput(f"a chunk needs one weight a loss, got {weights.shape} and {delta.shape}")
+        if len(delta) == 0:
+            return self
+        u = weights * delta
+        if not (np.isfinite(weights).all() and np.isfinite(u).all()):
+            raise BadInput("weights and losses must be finite, got NaN or infinity; clip the weights")
+        chunk = LoggerStats(
+            len(u), float(weights.sum()), float(u.sum()), float(np.square(u - u.mean()).sum())
+        )
+        return self.merge(chunk)
+
+    def merge(self, other: "LoggerStats") -> "LoggerStats":
+        """The statistics of both parts of one logger's log together."""
+        if self.count == 0 or other.count == 0:
+            return other if self.count == 0 else self
+        count = self.count + other.count
+        between = (self.mean_u - other.mean_u) ** 2 * (self.count * other.count / count)
+        return LoggerStats(
+            count=count,
+            sum_w=self.sum_w + other.sum_w,
+            sum_u=self.sum_u + other.sum_u,
+            squares=self.squares + other.squares + between,
+        )
+
+
+Stats = Sequence[LoggerStats]
+
+
+def update_stats(stats: Stats, logger: Loggers, weights: Vector, delta: Vector) -> tuple[LoggerStats, ...]:
+    """All loggers' statistics with one more chunk of a mixed log; start from `(LoggerStats(),) * J`."""
+    if len(logger) and not 0 <= logger.min() <= logger.max() < len(stats):
+        raise BadInput(
+            f"logger ids must lie in 0..{len(stats) - 1}, got {logger.min()} to {logger.max()}; "
+            "number the loggers with index_loggers"
+        )
+    return tuple(s.update(weights[logger == j], delta[logger == j]) for j, s in enumerate(stats))
+
+
+def self_normalised_divergence(stats: Stats, floor: float = S_FLOOR) -> Vector:
+    """sigma~^2_delta(h||h_j), the self-normalised divergence estimate of section 5.1.2: (J,).
+
+    1/(n_j - 1) sum_i (u_i / S^j - u_bar)^2,  u_bar = (1/n) sum_j sum_i u_i  over all loggers, as printed.
+
+    With m_j the mean of u within logger j the square expands, without a second pass, to
+    [ sum_i (u_i - m_j)^2 / (S^j)^2 + n_j (m_j / S^j - u_bar)^2 ] / (n_j - 1).
+    """
+    _check_counts(stats, at_least=2)
+    _check_spread(stats)
+    u_bar = math.fsum(s.sum_u for s in stats) / sum(s.count for s in stats)
+    return np.array([_about(s, max(s.mean_w, floor), u_bar) / (s.count - 1) for s in stats])
+
+
+def plain_divergence(stats: Stats) -> Vector:
+    """Variance of u within each logger, dividing by n_j: what Open Bandit Pipeline uses for lambda*: (J,)."""
+    _check_counts(stats, at_least=1)
+    _check_spread(stats)
+    return np.array([s.squares / s.count for s in stats])
+
+
+Divergence = Callable[[Stats], Vector]
+
+
+def lambda_star(stats: Stats, divergence: Divergence = self_normalised_divergence) -> Vector:
+    """Variance-minimising logger weights (section 2.1.1): (J,).
+
+    lambda*_j = 1 / (s2_j sum_k n_k / s2_k),  hence  sum_j n_j lambda*_j = 1,
+
+    with s2_j the divergence estimate of logger j.
+    """
+    s2 = divergence(stats)
+    if not (np.isfinite(s2).all() and (s2 > 0).all()):
+        raise BadInput(
+            f"every logger needs a positive divergence estimate, got {s2.tolist()}; "
+            "the policy has no support in the log: start from one closer to a logger"
+        )
+    n = np.array([s.count for s in stats], dtype=np.float64)
+    # Dividing by the smallest first keeps the sum in range when the divergences are huge.
+    precision = s2.min() / s2
+    return np.asarray(precision / np.sum(n * precision), dtype=np.float64)
+
+
+def supported_lambda_star(stats: Stats) -> Vector:
+    """lambda* for an estimate that is to be reported: 0 for a logger that all but never acts as the policy.
+
+    Choice: printed literally, section 5.1.2 finds a small divergence where nearly all u are 0, and gives such
+    a logger much of the weight. If every logger is silent, lambda_j = 1/n.
+    """
+    heard = [s.mean_w > SILENT_MEAN_WEIGHT for s in stats]
+    if not any(heard):
+        return naive_lambda(stats)
+    lambdas = np.zeros(len(stats))
+    lambdas[heard] = lambda_star([s for s, loud in zip(stats, heard, strict=True) if loud])
+    return lambdas
+
+
+def naive_lambda(stats: Stats) -> Vector:
+    """lambda_j = 1/n, which makes the lambda-weighted estimator the naive one: (J,)."""
+    return np.full(len(stats), 1.0 / sum(s.count for s in stats))
+
+
+def _about(stats: LoggerStats, scale: float, centre: float) -> float:
+    """sum_i (u_i / scale - centre)^2."""
+    return stats.squares / scale**2 + stats.count * (stats.mean_u / scale - centre) ** 2
+
+
+def _check_counts(stats: Stats, at_least: int) -> None:
+    for j, s in enumerate(stats):
+        if s.count < at_least:
+            raise BadInput(
+                f"logger {j} needs at least {at_least} rows for a divergence estimate, got {s.count}; "
+                "log more of it or drop it"
+            )
+
+
+def _check_spread(stats: Stats) -> None:
+    """Refuse constant u, unless the policy has left the logger's support and every w is 0."""
+    for j, s in enumerate(stats):
+        spread = math.sqrt(s.squares / s.count)
+        if s.mean_w > S_FLOOR and spread <= ROUNDING * abs(s.mean_u):
+            raise BadInput(
+                f"the weighted losses of logger {j} are all {s.mean_u:g}; a logger whose losses are all "
+                "equal carries no information: drop it"
+            )

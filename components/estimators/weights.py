@@ -1,0 +1,113 @@
+"""Importance weights h(y|x) / h_j(y|x) from log-probabilities (section 2.1).
+
+Ratios are formed in the log domain: at 22 labels both sides are near 1e-7 and their ratios span 1e7.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.errors import BadInput
+
+LARGEST_LOG = 700.0  # exp beyond it comes near the end of float64
+
+
+@dataclass(frozen=True)
+class WeightRule:
+    """What is done to raw weights: cut at `clip`, then divided by their mean if `self_normalised`."""
+
+    clip: float = math.inf
+    self_normalised: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.clip > 0:
+            raise BadInput(
+                f"clip must be above 0, got {self.clip}; leave it out for weights that are not clipped"
+            )
+
+
+RAW = WeightRule()
+SELF_NORMALISED = WeightRule(self_normalised=True)
+
+
+def importance_weights(log_target: Vector, log_propensity: Vector, clip: float = math.inf) -> Vector:
+    """w = min(h(y|x) / h_j(y|x), clip) of each row: (n,).
+
+    exp(min(log h - log h_j, log clip)), so a clipped weight never overflows on its way.
+    """
+    log_weights = np.minimum(_log_ratio(log_target, log_propensity), math.log(clip))
+    largest = float(log_weights.max(initial=-math.inf))
+    if largest > LARGEST_LOG:
+        raise BadInput(
+            f"importance weights must stay below exp({LARGEST_LOG:g}), got exp({largest:.6g}); "
+            "clip the weights, or keep the policy closer to its loggers"
+        )
+    return np.exp(log_weights)
+
+
+def self_normalised_weights(log_target: Vector, log_propensity: Vector) -> Vector:
+    """w_i / S with S = (1/n) sum_i w_i, so that the weights have mean 1: (n,).
+
+    Formed from differences of logs: a factor common to all weights cancels even where it would overflow.
+    """
+    log_weights = _log_ratio(log_target, log_propensity)
+    log_mean = float(logsumexp(log_weights)) - math.log(len(log_weights))
+    if log_mean == -math.inf:
+        raise BadInput(
+            "self-normalised weights need one row that the policy could have taken, got weight 0 in all "
+            f"{len(log_weights)}; the policy and the log have no action in common"
+        )
+    return np.exp(log_weights - log_mean)
+
+
+def log_mixture(log_propensities: Matrix, counts: Vector) -> Vector:
+    """log h_avg(y|x) = log sum_j (n_j / n) h_j(y|x) (section 6), over the last axis of (..., J)."""
+    if log_propensities.shape[-1] != len(counts):
+        raise BadInput(
+            "h_avg needs one log propensity a logger, got "
+            f"{log_propensities.shape[-1]} columns for {len(counts)} loggers; log all of them in each row"
+        )
+    shares = np.asarray(counts, dtype=np.float64) / np.sum(counts)
+    return np.asarray(logsumexp(log_propensities, b=shares, axis=-1), dtype=np.float64)
+
+
+def check_log_propensity(log_propensity: Vector) -> None:
+    """Refuse log propensities that no policy can have given to an action it took."""
+    if np.isnan(log_propensity).any():
+        row = int(np.flatnonzero(np.isnan(log_propensity))[0])
+        raise BadInput(
+            f"log propensity of row {row} is NaN; log it when the action is taken, or drop the row"
+        )
+    if (log_propensity > 0).any():
+        row = int(np.flatnonzero(log_propensity > 0)[0])
+        raise BadInput(
+            f"log propensity of row {row} is {log_propensity[row]:g}, a propensity above 1; "
+            "give the natural logarithm of a probability, not the probability"
+        )
+    if np.isneginf(log_propensity).any():
+        row = int(np.flatnonzero(np.isneginf(log_propensity))[0])
+        raise BadInput(
+            f"log propensity of row {row} is -inf, a propensity of 0 for an action that was taken; "
+            "keep propensities in the log domain from the start so that they cannot round to 0"
+        )
+
+
+def check_log_propensities(log_propensities: Matrix) -> None:
+    """Refuse tables (n, J) of what no probability has for its logarithm; -inf is that of 0."""
+    if np.isnan(log_propensities).any() or (log_propensities > 0).any():
+        raise BadInput(
+            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
+            "under every logger"
+        )
+
+
+def _log_ratio(log_target: Vector, log_propensity: Vector) -> Vector:
+    if log_target.shape != log_propensity.shape:
+        raise BadInput(
+            f"policy and log must have the same rows, got {log_target.shape} and {log_propensity.shape}; "
+            "take both from the same part of the log"
+        )
+    return log_target - log_propensity

@@ -1,0 +1,1 @@
+"""The additive loss model and the direct method."""

@@ -1,0 +1,95 @@
+"""`additive`, the direct method: fit the additive loss model, then take the labels that it finds most likely.
+
+No label is ever seen; the model is fitted to the logged losses alone. `additive-soft` draws its labels, as
+sharply as the validation rows can vouch for, which suits a policy whose log is to be learned from again.
+"""
+
+import dataclasses
+
+import torch
+
+from multilogger.components.actions.labels import GREEDY, Matrix, sharpened
+from multilogger.components.learners.additive.figures import open_additive
+from multilogger.components.learners.additive.model import AdditiveModel
+from multilogger.components.learners.training.objectives import BALANCED
+from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.state import State
+from multilogger.components.log.disk import LearnerLog
+from multilogger.components.policies.network_size import NetworkSize
+from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+from multilogger.components.policies.policy import Standardisation, network_logits
+
+SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
+
+
+class AdditiveLearner:
+    """The policy is the average of the model's members, greedy or soft.
+
+    The epoch is the one of least squared error on contexts that a member has not seen: rows of the validation
+    split may share their contexts with training rows, and would praise a network that knows them by heart.
+    A log on disk is read once for the moments that the model is fitted to, then only to measure each epoch.
+    """
+
+    def __init__(self, log: LearnerLog, soft: bool, settings: LearnerSettings, seed: int) -> None:
+        self.settings, self.soft = settings, soft
+        self.generator = torch.Generator().manual_seed(seed)
+        self.standardisation = Standardisation.of(log.x, settings.standardise)
+        self.x = self.standardisation(log.x)
+        rows, self.figures = open_additive(log)
+        self.measure = open_measure(log, BALANCED, settings)
+        self.model = AdditiveModel(self.x, rows, log.labels, settings, self.generator)
+        self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
+        self.network: PolicyNetwork = self.ensemble
+
+    @property
+    def size(self) -> NetworkSize:
+        return self.settings.policy_size
+
+    @property
+    def epochs(self) -> int:
+        return self.settings.epochs
+
+    @property
+    def patience(self) -> int:
+        return self.settings.patience
+
+    def run_epoch(self) -> None:
+        self.model.run_epoch()
+
+    def record(self, epoch: int) -> EpochRecord:
+        """The usual record; the score is the out-of-fold squared error of all rows, which needs no guard.
+
+        `train_risk` is the model's own estimate, `validation_risk` its doubly robust correction, both of each
+        member on the contexts that it has not seen: what the policy is worth on new ones, or a little more.
+        """
+        p = self.model.out_of_fold()
+        if self.soft:
+            self._soften(p)
+        blind = sharpened(p, float(self.ensemble.sharpness))
+        logits, counts = network_logits(self.network, self.x), self.measure.counts
+        figures = self.figures.model(p, blind, self.settings.clip)
+        return dataclasses.replace(
+            self.measure.record(epoch, self.measure.look(logits), counts / counts.sum()),
+            train_risk=figures.modelled_risk,
+            validation_risk=figures.corrected_risk,
+            validation_score=figures.squared_error,
+            eligible=True,
+        )
+
+    def _soften(self, p: Matrix) -> None:
+        """The sharpness of the least risk plus `pessimism` standard errors by importance sampling.
+
+        The sharper a policy, the fewer rows speak of it, and the larger the error.
+        """
+        risks = self.figures.risks([sharpened(p, sharpness) for sharpness in SHARPNESSES])
+        scores = {sharpness: self.measure.score(r) for sharpness, r in zip(SHARPNESSES, risks, strict=True)}
+        self.ensemble.sharpen(min(scores, key=scores.__getitem__))
+
+    def state(self) -> State:
+        return self.model.state().under("model") | State({"generator": self.generator.get_state()})
+
+    def restore(self, state: State) -> None:
+        self.model.restore(state.below("model"))
+        self.generator.set_state(state.tensors["generator"])

@@ -1,0 +1,1 @@
+"""Doubly robust learning."""

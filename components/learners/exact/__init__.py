@@ -1,0 +1,1 @@
+"""The -exact methods: the closed form of the constraint and its multiplier."""

@@ -1,0 +1,1 @@
+"""Direct learning: naive, weighted and balanced."""

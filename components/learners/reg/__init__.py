@@ -1,0 +1,1 @@
+"""The constraint of the -reg methods, by discriminators or in closed form."""

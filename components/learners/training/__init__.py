@@ -1,0 +1,1 @@
+"""What learners share: settings, rows, measures, the loop and its checkpoints."""

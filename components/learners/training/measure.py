@@ -1,0 +1,175 @@
+"""What learners ask of a log when they look at a policy, wherever the rows are.
+
+`memory_measure.py` answers from rows in memory, `streamed_measure.py` from one pass over a log on disk.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.torch_labels import KnownLoggers
+from multilogger.components.estimators.constraint import constraint_value, equivalent_rho
+from multilogger.components.learners.training.objectives import Objective, constraint_shares, shift_from
+from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf, validation_score
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.snapshot import ContextLook
+from multilogger.components.log.disk import LearnerLog
+
+Example = tuple[Tensor, Tensor]
+"""Contexts by number (n,), and for each the labels or their probabilities (n, q)."""
+
+
+class Risk(NamedTuple):
+    """A risk and its standard error, NaN when a logger has a single row."""
+
+    value: float
+    standard_error: float
+
+
+class Spread(NamedTuple):
+    """Raw weights h/h_j of one logger: S_j, the effective sample size over n_j, the largest, and n_j."""
+
+    mean: float
+    effective_share: float
+    largest: float
+    rows: int
+
+    @property
+    def effective_rows(self) -> float:
+        return self.effective_share * self.rows
+
+
+class Look(ContextLook, ABC):
+    """One policy, with its divergences over contexts and its figures over rows."""
+
+    @abstractmethod
+    def shares(self) -> Vector:
+        """n_j lambda_j that the objective gives each logger at this policy: (J,)."""
+
+    @abstractmethod
+    def train_risk(self, shares: Vector) -> float:
+        """The method's own estimate on the training split, weights cut as the objective cuts them."""
+
+    @abstractmethod
+    def running_risk(self, shares: Vector) -> float:
+        """The same without a cut, self-normalised."""
+
+    @abstractmethod
+    def validation_risk(self) -> Risk:
+        """The self-normalised balanced estimate on the validation split."""
+
+    @abstractmethod
+    def train_spreads(self) -> tuple[Spread, ...]:
+        """The weights of each logger's training rows."""
+
+    @abstractmethod
+    def validation_spreads(self) -> tuple[Spread, ...]:
+        """The weights of each logger's validation rows."""
+
+
+class Measure(ABC):
+    """Measures policies of one run on both sides of the split; `counts` (J,) are the training rows."""
+
+    def __init__(
+        self,
+        log: LearnerLog,
+        counts: Vector,
+        objective: Objective,
+        settings: LearnerSettings,
+    ) -> None:
+        self.labels, self.counts, self.objective, self.settings = log.labels, counts, objective, settings
+        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
+
+    @abstractmethod
+    def look(self, logits: Matrix) -> Look:
+        """A policy given by its logits on all contexts (m, q)."""
+
+    @abstractmethod
+    def mean_losses(self) -> tuple[float, ...]:
+        """The mean delta of each logger's training rows."""
+
+    @abstractmethod
+    def log_propensities(self) -> Iterator[Vector]:
+        """log h_j(y|x) of the training rows under their own loggers, in lots."""
+
+    @abstractmethod
+    def contexts_of(self, logger: int) -> Tensor:
+        """The contexts of a logger's training rows, each once, in ascending order."""
+
+    @abstractmethod
+    def logged_actions(self, logger: int, batch_rows: int, generator: torch.Generator) -> Iterator[Example]:
+        """A logger's training rows in mini-batches, in an order that the generator draws."""
+
+    def loss_shift(self) -> float:
+        """What the objective subtracts from each delta, before any running risk is known."""
+        whole = shift_from(self.mean_losses(), self.labels, self.settings.loss_shift)
+        return self.settings.shift_share * whole
+
+    def record(
+        self,
+        epoch: int,
+        look: Look,
+        shares: Vector,
+        variational: tuple[float, ...] = (),
+        multiplier: float = math.nan,
+        pulled: float = math.nan,
+        allowed: float | None = None,
+    ) -> EpochRecord:
+        """Everything about one epoch; `allowed` is what the constraint may be, kappa unless it is given."""
+        kappa = self.settings.kappa if allowed is None else allowed
+        spreads = look.train_spreads()
+        constraint = expm1_or_inf(look.log_constraint(shares))
+        risk = look.validation_risk()
+        return EpochRecord(
+            epoch=epoch,
+            train_risk=look.train_risk(shares),
+            validation_risk=risk.value,
+            validation_score=self.score(risk),
+            eligible=self.eligible(look),
+            share=tuple(shares.tolist()),
+            mean_weight=tuple(spread.mean for spread in spreads),
+            effective_share=tuple(spread.effective_share for spread in spreads),
+            largest_weight=tuple(spread.largest for spread in spreads),
+            log_d2=tuple(look.log_d2.tolist()),
+            variational=variational or (math.nan,) * len(spreads),
+            constraint=constraint,
+            slack=kappa - self._known_constraint(variational, shares, constraint),
+            rho=equivalent_rho(kappa, self.counts, self._constrained_lambdas(shares)),
+            multiplier=multiplier,
+            pulled=pulled,
+        )
+
+    def _known_constraint(self, variational: tuple[float, ...], shares: Vector, exact: float) -> float:
+        """What is held against kappa: the gauge's moving average, or the exact divergence without a gauge."""
+        if not variational or any(math.isnan(value) for value in variational):
+            return exact
+        if self.objective.average:
+            return variational[0]
+        return constraint_value(self.counts, self._constrained_lambdas(shares), np.array(variational))
+
+    def _constrained_lambdas(self, shares: Vector) -> Vector:
+        """The lambda_j of the constraint; that on h_avg has them all equal (section 6)."""
+        if self.objective.average:
+            return np.full(len(shares), 1.0 / self.counts.sum())
+        floored = constraint_shares(shares, self.settings.constraint_floor)
+        return np.asarray(floored / self.counts, dtype=np.float64)
+
+    def score(self, risk: Risk) -> float:
+        """What epochs are compared by."""
+        return validation_score(risk.value, risk.standard_error, self.settings.pessimism)
+
+    def eligible(self, look: Look) -> bool:
+        """Whether the better-supported logger, that of the largest effective share, has S near 1.
+
+        A policy that has left every logger's support has a self-normalised risk made of a few rows, whose
+        mean weight may be near 1 by chance: `least_effective_rows` asks for more of them.
+        """
+        best = max(look.validation_spreads(), key=lambda spread: spread.effective_share)
+        near = self.settings.least_mean_weight <= best.mean <= self.settings.most_mean_weight
+        return bool(near and best.effective_rows >= self.settings.least_effective_rows)

@@ -1,0 +1,118 @@
+"""What learners of one network share: standardised contexts, the network, its Adam, and their state."""
+
+from typing import TypedDict, Unpack
+
+import torch
+
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.learners.training.measure import Look, Measure
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift
+from multilogger.components.learners.training.state import (
+    State,
+    module_state,
+    optimiser_state,
+    restore_optimiser,
+)
+from multilogger.components.learners.training.warm_start import clone_best_logger
+from multilogger.components.log.disk import LearnerLog
+from multilogger.components.policies.network_size import NetworkSize
+from multilogger.components.policies.networks import PolicyNetwork
+from multilogger.components.policies.policy import Standardisation, network_logits
+
+
+class AdamOptions(TypedDict, total=False):
+    """What an AdamW may differ in from torch's defaults."""
+
+    betas: tuple[float, float]
+    fused: bool
+
+
+class NetworkLearner:
+    """A network policy on the log's contexts; `generator` has drawn its weights and goes on from there."""
+
+    def __init__(
+        self, log: LearnerLog, settings: LearnerSettings, seed: int, **adam: Unpack[AdamOptions]
+    ) -> None:
+        self.settings = settings
+        self.generator = torch.Generator().manual_seed(seed)
+        self.standardisation = Standardisation.of(log.x, settings.standardise)
+        self.x = self.standardisation(log.x)
+        self.network = PolicyNetwork(log.features, log.labels, settings.policy_size, self.generator)
+        self.optimiser = torch.optim.AdamW(
+            self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay, **adam
+        )
+
+    @property
+    def size(self) -> NetworkSize:
+        return self.settings.policy_size
+
+    @property
+    def epochs(self) -> int:
+        return self.settings.epochs
+
+    @property
+    def patience(self) -> int:
+        return self.settings.patience
+
+    def logits(self) -> Matrix:
+        """Logits of the current policy on all contexts: (m, q)."""
+        return network_logits(self.network, self.x)
+
+    def network_state(self) -> State:
+        """The weights and Adam's moments."""
+        state = module_state(self.network).under("network")
+        return state | optimiser_state(self.optimiser).under("optimiser")
+
+    def restore_network(self, state: State) -> None:
+        self.network.load_state_dict(state.below("network").tensors)
+        restore_optimiser(self.optimiser, state.below("optimiser"))
+
+
+class RiskLearner(NetworkLearner):
+    """A network policy that descends an estimated risk; lambda* is recomputed at the start of each epoch."""
+
+    def __init__(
+        self,
+        log: LearnerLog,
+        measure: Measure,
+        settings: LearnerSettings,
+        seed: int,
+        **adam: Unpack[AdamOptions],
+    ) -> None:
+        super().__init__(log, settings, seed, **adam)
+        self.measure = measure
+        self.looked: Look | None = None
+        self.to_clone = settings.warm_start > 0
+        self.shift = measure.loss_shift()
+        self.shares = measure.counts / measure.counts.sum()
+
+    @property
+    def epochs(self) -> int:
+        return self.settings.epochs + (self.settings.warm_start > 0)
+
+    def clones(self) -> bool:
+        """Make the first epoch of a warm start, which only copies the best logger; False if it is another."""
+        if not self.to_clone:
+            return False
+        self.forget()
+        clone_best_logger(self.network, self.x, self.measure, self.settings, self.generator)
+        return True
+
+    def forget(self) -> None:
+        """The policy is not the one that was looked at, and is past the warm start."""
+        self.to_clone, self.looked = False, None
+
+    def look(self) -> Look:
+        """The current policy as measured; what one epoch ends with, the next begins with."""
+        if self.looked is None:
+            self.looked = self.measure.look(self.logits())
+        return self.looked
+
+    def update_shares(self) -> float:
+        """Take n_j lambda_j of the current policy, and give the loss shift of the epoch that begins."""
+        look = self.look()
+        self.shares = look.shares()
+        self.looked = None
+        if self.settings.loss_shift is LossShift.RUNNING:
+            return min(self.shift, self.settings.shift_share * look.running_risk(self.shares))
+        return self.shift

@@ -1,0 +1,138 @@
+"""The mini-batch risks that learners minimise (sections 2.1, 4.2 and 6).
+
+All three are R_mini = sum_j n_j lambda_j (1/B) sum_i w_i l_i, with l the shifted loss; they differ in the
+logger shares n_j lambda_j and in the denominator of w.
+
+Deviation: Algorithm 1 prints n/(JB) sum_j lambda_j sum_i, which is right only when all n_j are equal.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multilogger.components.actions.labels import Vector
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.ips import logger_stats
+from multilogger.components.estimators.lambda_star import Stats, lambda_star
+from multilogger.components.estimators.logged_batch import LoggedBatch
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.tensor_rows import TensorRows
+
+
+@dataclass(frozen=True)
+class Objective:
+    """`average`: weights are h/h_avg, else h/h_j. `reweighted`: lambda_j = lambda*_j, else 1/n."""
+
+    name: str
+    average: bool = False
+    reweighted: bool = False
+
+    def log_denominator(self, rows: TensorRows) -> Tensor:
+        return rows.log_average if self.average else rows.log_propensity
+
+    def shares(self, batch: LoggedBatch, settings: LearnerSettings) -> Vector:
+        """n_j lambda_j of each logger, which sum to 1: (J,). No gradient passes through them."""
+        if not self.reweighted or settings.freeze_lambda:
+            return batch.counts / batch.rows
+        return self.shares_from(logger_stats(batch, settings.weight_clip), settings)
+
+    def shares_from(self, stats: Stats, settings: LearnerSettings) -> Vector:
+        """The same from the statistics of rows that need not be in memory: (J,)."""
+        counts = np.array([s.count for s in stats], dtype=np.float64)
+        if not self.reweighted or settings.freeze_lambda:
+            return np.asarray(counts / counts.sum(), dtype=np.float64)
+        return floor_shares(counts * lambda_star(stats), settings.lambda_floor)
+
+
+NAIVE = Objective("naive")
+WEIGHTED = Objective("weighted", reweighted=True)
+BALANCED = Objective("balanced", average=True)
+
+
+def floor_shares(shares: Vector, floor: float) -> Vector:
+    """Shares of at least `floor` each, the others scaled down to keep the sum 1: (J,).
+
+    Deviation: lambda* can put 0.9999 on one logger at the start and lose the other for good.
+    """
+    if floor * len(shares) > 1:
+        raise BadInput(f"lambda_floor can be at most 1/{len(shares)} for {len(shares)} loggers, got {floor}")
+    low = np.zeros(len(shares), dtype=np.bool_)
+    # Scaling down may push further shares under the floor, so this repeats until none is.
+    while True:
+        free = shares[~low].sum()
+        scaled = np.where(low, floor, shares * (1.0 - floor * low.sum()) / free) if free > 0 else shares
+        fresh = (scaled < floor) & ~low
+        if not fresh.any():
+            return np.asarray(scaled, dtype=np.float64)
+        low |= fresh
+        if low.all():
+            return np.full(len(shares), 1.0 / len(shares))
+
+
+def constraint_shares(shares: Vector, floor: float) -> Vector:
+    """The n_j lambda_j that the constraint takes, each at least `floor` or, if that is less, 1/J: (J,).
+
+    Deviation: lambda* of a policy that knows nothing lies on the nearly uniform logger alone, and the
+    constraint would hold the policy there.
+    """
+    return floor_shares(shares, min(floor, 1.0 / len(shares))) if floor else shares
+
+
+def shift_from(mean_losses: Sequence[float], labels: int, shift: LossShift) -> float:
+    """What the objective subtracts from each delta, from the mean loss of each logger."""
+    if shift is LossShift.NONE:
+        return 0.0
+    if shift is LossShift.POEM:
+        return float(labels)
+    # Choice: a running shift starts here too, because a policy that knows nothing has no risk worth tracking.
+    return min(mean_losses)
+
+
+def minibatch_risk(
+    log_target: Tensor,
+    log_denominator: Tensor,
+    losses: Tensor,
+    shares: Tensor,
+    weights: Weights,
+    clip: float = math.inf,
+) -> Tensor:
+    """R_mini of B rows from each logger; all arguments but `shares` (J,) are (J, B).
+
+    sum_j n_j lambda_j mean_i w_i l_i, and divided by sum_j n_j lambda_j mean_i w_i if self-normalised.
+    """
+    w = _cut_weights(log_target, log_denominator, weights, clip)
+    value = shares @ (w * losses).mean(dim=1)
+    if weights is Weights.SELF_NORMALISED:
+        value = value / (shares @ w.mean(dim=1)).clamp_min(torch.finfo(w.dtype).tiny)
+    return value
+
+
+def row_risk(
+    log_target: Tensor,
+    log_denominator: Tensor,
+    losses: Tensor,
+    coefficients: Tensor,
+    weights: Weights,
+    clip: float = math.inf,
+) -> Tensor:
+    """sum_i a_i w_i l_i over rows of any loggers, divided by sum_i a_i w_i if self-normalised; all are (n,).
+
+    With a_i = lambda_j over the chance of a row to be drawn, it is R_mini for rows drawn in any way.
+    """
+    shares = coefficients * _cut_weights(log_target, log_denominator, weights, clip)
+    value = shares @ losses
+    if weights is Weights.SELF_NORMALISED:
+        value = value / shares.sum().clamp_min(torch.finfo(shares.dtype).tiny)
+    return value
+
+
+def _cut_weights(log_target: Tensor, log_denominator: Tensor, weights: Weights, clip: float) -> Tensor:
+    """h over h_j or h_avg, cut at `clip` unless they are to be raw."""
+    log_ratio = log_target - log_denominator
+    if weights is not Weights.RAW:
+        log_ratio = log_ratio.clamp_max(math.log(clip))
+    return torch.exp(log_ratio)

@@ -1,0 +1,1 @@
+"""WCRM, the baseline of Su et al."""

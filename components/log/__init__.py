@@ -1,0 +1,1 @@
+"""The bandit log: its columns, its checks, in memory and on disk."""

@@ -1,0 +1,183 @@
+"""A log of Parquet files, streamed: one file or a folder, with any labels for loggers and contexts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.log.columns import LogColumns, find_columns, schema_names
+
+BATCH_ROWS = 16384
+READ_ERRORS = (
+    OSError,
+    ValueError,
+    TypeError,
+    NotImplementedError,
+    KeyError,
+)  # what Arrow raises derives from these
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of one file: `where` it is, the `rows` (m,) within it, and an Arrow batch of them."""
+
+    where: str
+    rows: NDArray[np.int64]
+    batch: Any
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def numbers(self, name: str) -> Vector:
+        """A column as float64, missing values as NaN: (m,)."""
+        import pyarrow as pa
+
+        try:
+            column = self.batch.column(name).cast(pa.float64())
+        except READ_ERRORS as error:
+            raise BadInput(f"{self.where}: column {name!r} must hold numbers ({error})") from error
+        return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def matrix(self, name: str) -> Matrix:
+        """A column of lists of one length: (m, length)."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.batch.column(name)
+        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or _is_fixed(column)):
+            raise BadInput(f"{self.where}: column {name!r} must hold lists of numbers, got {column.type}")
+        if column.null_count:
+            raise BadInput(f"{self.where}: column {name!r} is missing in {column.null_count} rows; drop them")
+        lengths = np.unique(np.asarray(pc.list_value_length(column)))
+        if len(lengths) > 1:
+            raise BadInput(
+                f"{self.where}: the lists of column {name!r} must have one length, "
+                f"got {lengths[0]} to {lengths[-1]}"
+            )
+        width = int(lengths[0]) if len(lengths) else 0
+        values = column.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return np.asarray(values, dtype=np.float64).reshape(len(self), width)
+
+    def features(self, names: Sequence[str]) -> NDArray[np.float32]:
+        """Contexts from a list column `x`, or from a column a feature: (m, d)."""
+        wide = (
+            self.matrix("x") if tuple(names) == ("x",) else np.stack([self.numbers(n) for n in names], axis=1)
+        )
+        return wide.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class LogFiles:
+    """An open log; `validation_only` leaves out rows whose `validation` is false."""
+
+    dataset: Any
+    columns: LogColumns
+    base: Path
+    validation_only: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows on disk, before any is left out."""
+        return int(self.dataset.count_rows())
+
+    @property
+    def stated_loggers(self) -> set[object]:
+        """Labels that folders logger=<label> name, whether or not they have rows."""
+        import pyarrow.dataset as ds
+
+        keys = [ds.get_partition_keys(f.partition_expression) for f in self.dataset.get_fragments()]
+        return {key["logger"] for key in keys if "logger" in key}
+
+    def chunks(self, names: list[str]) -> Iterator[Chunk]:
+        """The rows batch by batch, always in the same order; only the named columns are read."""
+        for fragment in self.dataset.get_fragments():
+            where = Path(fragment.path)
+            where = where.relative_to(self.base) if where.is_relative_to(self.base) else where
+            done = 0
+            for batch in self._batches(fragment, names, str(where)):
+                rows = np.arange(done, done + len(batch), dtype=np.int64)
+                done += len(batch)
+                chunk = Chunk(str(where), rows, batch)
+                if self.validation_only:
+                    chunk = _validation_rows(chunk, self.columns.validation or "validation")
+                if len(chunk):
+                    yield chunk
+
+    def _batches(self, fragment: Any, names: list[str], where: str) -> Iterator[Any]:
+        try:
+            yield from fragment.to_batches(
+                schema=self.dataset.schema,
+                columns=names,
+                batch_size=BATCH_ROWS,
+                batch_readahead=2,
+                fragment_readahead=1,
+            )
+        except BadInput:
+            raise
+        except READ_ERRORS as error:
+            raise BadInput(f"{where} cannot be read as Parquet of the log's schema ({error})") from error
+
+
+def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
+    """Open a Parquet file, or every *.parquet below a folder; folders `logger=<label>` are a column."""
+    import pyarrow.dataset as ds
+
+    if not path.exists():
+        raise BadInput(f"there is no log at {path}; give a folder of Parquet files or one such file")
+    files = sorted(str(p) for p in path.rglob("*.parquet")) if path.is_dir() else [str(path)]
+    if not files:
+        raise BadInput(f"no Parquet files (*.parquet) below {path}; give the folder that holds the log")
+    base = path if path.is_dir() else path.parent
+    try:
+        dataset = ds.dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(base))
+    except READ_ERRORS as error:
+        raise BadInput(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
+    return LogFiles(dataset, find_columns(schema_names(dataset.schema), contexts_given), base)
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """Labels of any kind in ascending order, and the place of each row's label among them: (n,)."""
+
+    labels: tuple[Any, ...]
+    index: Loggers
+
+
+def index_labels(parts: Sequence[Any], what: str) -> Indexed:
+    """Number the labels of Arrow arrays."""
+    import pyarrow as pa
+
+    whole = pa.chunked_array(parts).combine_chunks()
+    if whole.null_count:
+        raise BadInput(f"column {what!r} is missing in {whole.null_count} rows; fill it in or drop them")
+    encoded = whole.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    order = sorted(range(len(values)), key=values.__getitem__)
+    place = np.empty(len(values), dtype=np.int64)
+    place[order] = np.arange(len(values))
+    return Indexed(tuple(values[i] for i in order), place[np.asarray(encoded.indices)])
+
+
+def _validation_rows(chunk: Chunk, name: str) -> Chunk:
+    import pyarrow.compute as pc
+
+    keep = np.asarray(pc.fill_null(chunk.batch.column(name), False))
+    return Chunk(chunk.where, chunk.rows[keep], chunk.batch.filter(_mask(keep)))
+
+
+def _mask(keep: NDArray[np.bool_]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(keep)
+
+
+def _is_fixed(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_fixed_size_list(column.type))

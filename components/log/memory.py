@@ -1,0 +1,178 @@
+"""The bandit log as a learner holds it: contexts once, rows by index, everything in memory."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from multilogger.components.actions.labels import Actions, Matrix, Vector, log_probability_at
+from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
+from multilogger.components.estimators.weights import log_mixture
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """Contexts `x` (m, d), and one row for each of n logged actions.
+
+    `context` (n,) is the row of x; `log_propensities` (n, J) is log h_k(y|x) under every logger;
+    `validation` (n,) marks the rows kept aside. `logger_logits`, one (m, q) a logger, are needed for exact
+    divergences and by `balanced-reg`; `truth` (m, q), the true labels, by `full-information` alone.
+    """
+
+    x: Features
+    context: NDArray[np.int64]
+    action: Actions
+    delta: Vector
+    log_propensities: Matrix
+    logger: Loggers
+    validation: NDArray[np.bool_]
+    logger_logits: tuple[Matrix, ...] = ()
+    truth: Labels | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_columns(self)
+        check_contexts(self.context, self.contexts)
+        check_tables(self.logger_logits, self.truth, self.loggers, (self.contexts, self.labels))
+        for part, rows in (("training", ~self.validation), ("validation", self.validation)):
+            if set(np.unique(self.logger[rows])) != set(range(self.loggers)):
+                raise BadInput(
+                    f"every logger needs rows in the {part} split, got loggers "
+                    f"{np.unique(self.logger[rows]).tolist()} of {self.loggers}; "
+                    "log more, or change the split"
+                )
+
+    @property
+    def rows(self) -> int:
+        return len(self.delta)
+
+    @property
+    def loggers(self) -> int:
+        return int(self.log_propensities.shape[1])
+
+    @property
+    def contexts(self) -> int:
+        return int(self.x.shape[0])
+
+    @property
+    def features(self) -> int:
+        return int(self.x.shape[1])
+
+    @property
+    def labels(self) -> int:
+        """q, also the largest Hamming loss L."""
+        return int(self.action.shape[1])
+
+    @property
+    def total_delta(self) -> float:
+        return float(self.delta.sum())
+
+    def part(self, validation: bool) -> "LogPart":
+        """The rows of one side of the split, the same ones for all who ask."""
+        return self._validation_part if validation else self._training_part
+
+    @cached_property
+    def _training_part(self) -> "LogPart":
+        return self._part(validation=False)
+
+    @cached_property
+    def _validation_part(self) -> "LogPart":
+        return self._part(validation=True)
+
+    def _part(self, validation: bool) -> "LogPart":
+        rows = np.flatnonzero(self.validation == validation)
+        counts = np.bincount(self.logger[rows], minlength=self.loggers).astype(np.float64)
+        return LogPart(
+            context=self.context[rows],
+            action=self.action[rows],
+            delta=self.delta[rows],
+            log_propensity=self.log_propensities[rows, self.logger[rows]],
+            log_propensities=self.log_propensities[rows],
+            log_average=log_mixture(self.log_propensities[rows], counts),
+            logger=self.logger[rows],
+            counts=counts,
+        )
+
+
+@dataclass(frozen=True)
+class LogPart:
+    """The training or the validation rows, with log h_avg(y|x) of that part's own logger counts."""
+
+    context: NDArray[np.int64]
+    action: Actions
+    delta: Vector
+    log_propensity: Vector
+    log_propensities: Matrix
+    log_average: Vector
+    logger: Loggers
+    counts: Vector
+
+    @cached_property
+    def by_logger(self) -> tuple[NDArray[np.int64], ...]:
+        """The rows of each logger."""
+        return tuple(np.flatnonzero(self.logger == j) for j in range(len(self.counts)))
+
+    def under(self, logits: Matrix) -> LoggedBatch:
+        """These rows with log h(y|x) of a policy given by its logits on all contexts (m, q)."""
+        return LoggedBatch(
+            logger=self.logger,
+            delta=self.delta,
+            log_propensity=self.log_propensity,
+            log_target=log_probability_at(logits, self.context, self.action),
+            max_loss=float(self.action.shape[1]),
+            log_propensities=self.log_propensities,
+        )
+
+    def against_average(self, batch: LoggedBatch) -> LoggedBatch:
+        """The same rows with h_avg as the logger of all: its naive risk is the balanced one of the batch."""
+        return replace(batch, log_propensity=self.log_average, log_propensities=None)
+
+
+def densify(x: Features) -> NDArray[np.float32]:
+    """Contexts (n, d) as a dense float32 array."""
+    dense = x.toarray() if sparse.issparse(x) else x
+    return np.ascontiguousarray(dense, dtype=np.float32)
+
+
+def _check_columns(log: TrainingLog) -> None:
+    lengths = {
+        name: len(getattr(log, name))
+        for name in ("context", "action", "delta", "log_propensities", "logger", "validation")
+    }
+    if len(set(lengths.values())) > 1 or log.rows == 0:
+        raise BadInput(f"a log needs columns of one length, got {lengths}; take all from the same rows")
+    if log.action.ndim != 2 or log.log_propensities.ndim != 2:
+        raise BadInput(
+            "action must be (n, q) and log_propensities (n, J), got shapes "
+            f"{log.action.shape} and {log.log_propensities.shape}"
+        )
+
+
+def check_contexts(context: NDArray[np.integer[Any]], contexts: int) -> None:
+    """Refuse rows (n,) of contexts that are not among the m at hand."""
+    if len(context) and not 0 <= context.min() <= context.max() < contexts:
+        raise BadInput(
+            f"context numbers must lie in 0..{contexts - 1}, got {context.min()} to {context.max()}; "
+            "give the contexts that the log was made from"
+        )
+
+
+def check_tables(
+    logger_logits: tuple[Matrix, ...], truth: Labels | None, loggers: int, shape: tuple[int, int]
+) -> None:
+    """Refuse logits of other loggers than the log's, and tables of other contexts; none at all may do."""
+    if logger_logits and len(logger_logits) != loggers:
+        raise BadInput(f"logits of {loggers} loggers are needed, got {len(logger_logits)}")
+    for table in logger_logits:
+        _check_table(table, shape)
+    if truth is not None:
+        _check_table(truth, shape)
+
+
+def _check_table(table: NDArray[np.generic], shape: tuple[int, int]) -> None:
+    if table.shape != shape:
+        raise BadInput(f"logger_logits and truth must be (contexts, labels) = {shape}, got {table.shape}")

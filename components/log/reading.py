@@ -1,0 +1,142 @@
+"""A bandit log on disk to the log of a learner: read as a whole, opened to be streamed, or thinned."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.weights import check_log_propensities
+from multilogger.components.log.disk import RowGroup, Side, StreamedLog
+from multilogger.components.log.memory import TrainingLog, check_contexts, check_tables
+from multilogger.components.log.schema import LogRows, open_log, to_rows
+
+
+def read_training_log(
+    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Labels | None = None
+) -> TrainingLog:
+    """All rows of the log in a folder, with the contexts `x` (m, d) that it was made from."""
+    table = open_log(folder).to_table()
+    rows = to_rows(table)
+    return TrainingLog(
+        x=x,
+        context=rows.context.astype(np.int64),
+        action=rows.action,
+        delta=rows.delta,
+        log_propensities=rows.log_propensities,
+        logger=np.asarray(table.column("logger")).astype(np.int64),
+        validation=rows.validation,
+        logger_logits=logger_logits,
+        truth=truth,
+    )
+
+
+def count_rows(folder: Path) -> int:
+    """The rows of a log on disk, from the metadata of its files."""
+    return int(open_log(folder).count_rows())
+
+
+def open_streamed_log(
+    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Labels | None = None
+) -> StreamedLog:
+    """The log in a folder, with the contexts `x` (m, d) that it was made from; one pass counts and checks it.
+
+    The counts of both sides must be known before any row: h_avg depends on them.
+    """
+    groups, labels = _row_groups(folder)
+    contexts = int(x.shape[0])
+    train_contexts = np.zeros((len(groups), contexts), dtype=np.int64)
+    counts, delta_sums = np.zeros((2, len(groups))), np.zeros((2, len(groups)))
+    for j, own in enumerate(groups):
+        for rows in (rows for group in own for rows in group.read()):
+            check_contexts(rows.context, contexts)
+            check_log_propensities(rows.log_propensities)
+            train_contexts[j] += np.bincount(rows.context[~rows.validation], minlength=contexts)
+            for side in (False, True):
+                delta = rows.delta[rows.validation == side]
+                counts[int(side), j] += len(delta)
+                delta_sums[int(side), j] += delta.sum()
+    train, validation = (Side(*both) for both in zip(counts, delta_sums, strict=True))
+    _check_sides(train, validation)
+    check_tables(logger_logits, truth, len(groups), (contexts, labels))
+    return StreamedLog(x, groups, train, validation, labels, train_contexts, logger_logits, truth)
+
+
+def _check_sides(train: Side, validation: Side) -> None:
+    for part, side in (("training", train), ("validation", validation)):
+        if (side.counts == 0).any():
+            raise BadInput(
+                f"every logger needs rows in the {part} split, got loggers "
+                f"{np.flatnonzero(side.counts).tolist()} of {len(side.counts)}; log more, or change the split"
+            )
+
+
+def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
+    """The row groups of each logger, in the order of the files' names, and the number of labels."""
+    import pyarrow.dataset as ds
+
+    dataset = open_log(folder)
+    loggers = dataset.schema.field("log_propensities").type.list_size
+    groups: list[list[RowGroup]] = [[] for _ in range(loggers)]
+    for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
+        logger = int(ds.get_partition_keys(fragment.partition_expression)["logger"])
+        if not 0 <= logger < loggers:
+            raise BadInput(
+                f"logger ids must lie in 0..{loggers - 1}, the columns of log_propensities, got {logger} in "
+                f"{fragment.path}"
+            )
+        metadata = fragment.metadata
+        groups[logger] += [RowGroup(fragment.path, metadata, i) for i in range(metadata.num_row_groups)]
+    return tuple(tuple(own) for own in groups), int(dataset.schema.field("action").type.list_size)
+
+
+def thin_log(log: StreamedLog, rows: int, seed: int = 0) -> TrainingLog:
+    """At most `rows` rows, in proportion of every logger and side of the split, or one where that is none."""
+    parts: list[LogRows] = []
+    loggers: list[NDArray[np.int64]] = []
+    for j in range(log.loggers):
+        for part in _chosen_rows(log, j, rows / log.rows, np.random.default_rng([seed, j])):
+            parts.append(part)
+            loggers.append(np.full(len(part.delta), j))
+    return TrainingLog(
+        x=log.x,
+        context=np.concatenate([part.context for part in parts]).astype(np.int64),
+        action=np.concatenate([part.action for part in parts]),
+        delta=np.concatenate([part.delta for part in parts]),
+        log_propensities=np.concatenate([part.log_propensities for part in parts]),
+        logger=np.concatenate(loggers),
+        validation=np.concatenate([part.validation for part in parts]),
+        logger_logits=log.logger_logits,
+        truth=log.truth,
+    )
+
+
+def _chosen_rows(log: StreamedLog, logger: int, share: float, rng: np.random.Generator) -> list[LogRows]:
+    """The rows of one logger that stay: on each side a fixed number, every choice of them as likely."""
+    left = [int(log.side(validation).counts[logger]) for validation in (False, True)]
+    wanted = [max(1, int(share * count)) for count in left]
+    parts = []
+    for group in log.groups[logger]:
+        for rows in group.read():
+            kept = []
+            for validation in (False, True):
+                here = np.flatnonzero(rows.validation == validation)
+                left[validation] -= len(here)
+                taken = int(rng.hypergeometric(len(here), left[validation], wanted[validation]))
+                wanted[validation] -= taken
+                kept.append(rng.choice(here, taken, replace=False))
+            parts.append(_take(rows, np.sort(np.concatenate(kept))))
+    return parts
+
+
+def _take(rows: LogRows, kept: NDArray[np.int64]) -> LogRows:
+    return LogRows(
+        context=rows.context[kept],
+        action=rows.action[kept],
+        delta=rows.delta[kept],
+        log_propensity=rows.log_propensity[kept],
+        log_propensities=rows.log_propensities[kept],
+        validation=rows.validation[kept],
+    )

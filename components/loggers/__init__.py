@@ -1,0 +1,1 @@
+"""Logging policies and the replay that makes logs from labelled data."""

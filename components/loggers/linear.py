@@ -1,0 +1,63 @@
+"""Logging policies: linear ones, sharpened or flattened by alpha (section 5.1.1).
+
+h^w(y|x) proportional to exp(alpha w' phi(x, y)); `fit_crf.py` finds w.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.datasets.labelled_data import Features, append_constant
+from multilogger.components.errors import BadInput
+
+BLOCK_ROWS = 4096  # logits are always taken in these blocks, so that their bits never depend on a batch size
+
+
+@dataclass(frozen=True)
+class LinearPolicy:
+    """Logits = alpha (x, 1) weights': `weights` (q, d + 1), the last column being the bias."""
+
+    weights: Matrix
+    alpha: float = 1.0
+
+    def logits(self, x: Features) -> Matrix:
+        """Logits of every row of x (n, d): (n, q)."""
+        if x.shape[1] + 1 != self.weights.shape[1]:
+            raise BadInput(
+                f"the policy expects {self.weights.shape[1] - 1} features, got {x.shape[1]}; "
+                "use the dataset it was fitted on"
+            )
+        blocks = [
+            append_constant(x[start : start + BLOCK_ROWS]) @ self.weights.T
+            for start in range(0, x.shape[0], BLOCK_ROWS)
+        ]
+        return self.alpha * np.concatenate(blocks).astype(np.float64)
+
+
+def sample_rows(rows: int, fraction: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The rows of a random share of train, in ascending order."""
+    count = max(1, round(fraction * rows))
+    return np.sort(rng.permutation(rows)[:count])
+
+
+def save_policies(path: Path, policies: dict[str, LinearPolicy]) -> None:
+    """Write named linear policies to one safetensors file."""
+    from safetensors.numpy import save_file
+
+    tensors = {f"{name}/weights": np.ascontiguousarray(policy.weights) for name, policy in policies.items()}
+    tensors |= {f"{name}/alpha": np.array([policy.alpha]) for name, policy in policies.items()}
+    save_file(tensors, path)
+
+
+def load_policies(path: Path) -> dict[str, LinearPolicy]:
+    """Read what `save_policies` wrote, by name."""
+    from safetensors.numpy import load_file
+
+    tensors = load_file(path)
+    names = sorted({key.rsplit("/", 1)[0] for key in tensors})
+    return {
+        name: LinearPolicy(tensors[f"{name}/weights"], float(tensors[f"{name}/alpha"][0])) for name in names
+    }

@@ -1,0 +1,1 @@
+"""Policies as networks, and their files."""

@@ -1,0 +1,78 @@
+"""The network of the policy h (appendix, "Network Configurations"), and several that act as one.
+
+(Linear -> BatchNorm -> ReLU) for each hidden layer, then Linear. The appendix has two hidden layers, the text
+on Yeast one (policy 10 nodes, T 59), so sizes are settings.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from multilogger.components.actions.torch_labels import mean_marginals, sharpened
+from multilogger.components.policies.network_size import NetworkSize
+
+
+class PolicyNetwork(nn.Module):
+    """h(y|x): contexts (n, d) to logits (n, q).
+
+    Choice: the appendix ends in a Sigmoid; we stop at the logits, because log-probabilities and relaxed
+    samples are exact from logits and lose digits from probabilities.
+    """
+
+    def __init__(self, features: int, labels: int, size: NetworkSize, generator: torch.Generator) -> None:
+        super().__init__()
+        self.layers = _stack(features, labels, size, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.layers(x)
+        return logits
+
+
+def _stack(inputs: int, outputs: int, size: NetworkSize, generator: torch.Generator) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    width = inputs
+    for nodes in size.hidden:
+        layers.append(_linear(width, nodes, generator))
+        if size.batch_norm:
+            layers.append(nn.BatchNorm1d(nodes))
+        layers.append(nn.ReLU())
+        width = nodes
+    layers.append(_linear(width, outputs, generator))
+    return nn.Sequential(*layers)
+
+
+def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """A Linear layer with torch's usual range, 1 / sqrt(inputs), drawn from our generator."""
+    # Built without numbers first, so that torch's own initialisation does not draw from the global generator.
+    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    reach = 1.0 / math.sqrt(inputs)
+    for parameter in (layer.weight, layer.bias):
+        nn.init.uniform_(parameter, -reach, reach, generator=generator)
+    return layer
+
+
+class EnsembleNetwork(PolicyNetwork):
+    """Logits (n, q) of sharpness * logit(mean_k p_k(x)), kept within +-14.
+
+    A sharpness of 1 draws labels with the mean probability, `policies.GREEDY` takes the most likely ones. It
+    is part of the state, so that an epoch's sharpness comes back with its weights.
+    """
+
+    def __init__(self, members: Sequence[PolicyNetwork], sharpness: float = 1.0) -> None:
+        nn.Module.__init__(self)  # the members have the layers
+        self.members = nn.ModuleList(members)
+        self.sharpness: Tensor
+        self.register_buffer("sharpness", torch.tensor(float(sharpness)))
+
+    def sharpen(self, sharpness: float) -> None:
+        """Act with another sharpness from now on."""
+        self.sharpness.fill_(sharpness)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return sharpened(self.probabilities(x), self.sharpness)
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """mean_k p_k(x): (n, q)."""
+        return mean_marginals([member(x) for member in self.members])

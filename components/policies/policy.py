@@ -1,0 +1,173 @@
+"""A learned policy: a network (or linear map) with the scaling of its inputs, and its two files.
+
+`policy.safetensors` holds all arrays, `policy.json` the shape of the network and how it was learned.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.datasets.labelled_data import Features
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.training.settings import LearnerSettings, recorded_settings
+from multilogger.components.log.memory import densify
+from multilogger.components.policies.network_size import NetworkSize
+from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+
+BLOCK_ROWS = 4096  # fixed, so that the bits of a row's logits do not depend on how many rows are asked for
+SMALLEST_SCALE = 1e-6  # a feature that never varies is left as it is
+
+
+@dataclass(frozen=True)
+class Standardisation:
+    """x -> (x - mean) / scale, feature by feature: (d,) each."""
+
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+
+    def __call__(self, x: Features) -> Tensor:
+        """Contexts (n, d), dense or sparse, as the network reads them."""
+        return torch.from_numpy((densify(x) - self.mean) / self.scale)
+
+    @classmethod
+    def of(cls, x: Features, standardise: bool) -> "Standardisation":
+        """Fitted to the contexts, or none."""
+        return cls.fit(x) if standardise else cls.none(int(x.shape[1]))
+
+    @classmethod
+    def fit(cls, x: Features) -> "Standardisation":
+        """Mean 0 and variance 1 over the given contexts."""
+        dense = densify(x)
+        scale = dense.std(axis=0, dtype=np.float64)
+        scale[scale < SMALLEST_SCALE] = 1.0
+        return cls(dense.mean(axis=0, dtype=np.float64).astype(np.float32), scale.astype(np.float32))
+
+    @classmethod
+    def none(cls, features: int) -> "Standardisation":
+        """Leave contexts as they are."""
+        return cls(np.zeros(features, dtype=np.float32), np.ones(features, dtype=np.float32))
+
+
+@dataclass(frozen=True)
+class LearnedPolicy:
+    """h(y|x) as learned by `method`; `size` without hidden layers is a linear policy.
+
+    The network may be an ensemble, whose members all have this size.
+    """
+
+    network: PolicyNetwork
+    size: NetworkSize
+    standardisation: Standardisation
+    labels: int
+    method: str
+    seed: int
+    settings: LearnerSettings
+
+    @property
+    def features(self) -> int:
+        return len(self.standardisation.mean)
+
+    def logits(self, x: Features) -> Matrix:
+        """Logits of every row of x (n, d), dense or sparse: (n, q)."""
+        if x.shape[1] != self.features:
+            raise BadInput(
+                f"the policy expects {self.features} features, got {x.shape[1]}; "
+                "use the dataset it was learned on"
+            )
+        blocks = [
+            network_logits(self.network, self.standardisation(x[start : start + BLOCK_ROWS]))
+            for start in range(0, x.shape[0], BLOCK_ROWS)
+        ]
+        return np.concatenate(blocks) if blocks else np.empty((0, self.labels))
+
+    def mean_probabilities(self, x: Features) -> Matrix:
+        """The members' mean p(x) of an ensemble before it is sharpened, contexts (n, d): (n, q)."""
+        if not isinstance(self.network, EnsembleNetwork):
+            raise BadInput(f"a policy of {self.method!r} is one network; only an ensemble has a mean")
+        self.network.eval()
+        with torch.no_grad():
+            blocks = [
+                self.network.probabilities(self.standardisation(x[start : start + BLOCK_ROWS])).double()
+                for start in range(0, x.shape[0], BLOCK_ROWS)
+            ]
+        return torch.cat(blocks).numpy()
+
+    def save(self, folder: Path) -> None:
+        """Write `policy.safetensors` and `policy.json` into a folder that exists."""
+        from safetensors.torch import save_file
+
+        tensors = {f"network/{name}": value.contiguous() for name, value in self.network.state_dict().items()}
+        tensors["standardisation/mean"] = torch.from_numpy(self.standardisation.mean)
+        tensors["standardisation/scale"] = torch.from_numpy(self.standardisation.scale)
+        save_file(tensors, folder / "policy.safetensors")
+        facts = {
+            "method": self.method,
+            "seed": self.seed,
+            "features": self.features,
+            "labels": self.labels,
+            "hidden": list(self.size.hidden),
+            "batch_norm": self.size.batch_norm,
+            "settings": recorded_settings(self.settings),
+        }
+        if isinstance(self.network, EnsembleNetwork):
+            facts["members"] = len(self.network.members)
+        (folder / "policy.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def load_policy(folder: Path) -> LearnedPolicy:
+    """Read what `LearnedPolicy.save` wrote."""
+    from safetensors.torch import load_file
+
+    facts = json.loads((folder / "policy.json").read_text())
+    tensors = load_file(folder / "policy.safetensors")
+    size = NetworkSize(tuple(facts["hidden"]), facts["batch_norm"])
+    network = _blank_network(facts["features"], facts["labels"], size, facts.get("members"))
+    network.load_state_dict(
+        {
+            name.removeprefix("network/"): value
+            for name, value in tensors.items()
+            if name.startswith("network/")
+        }
+    )
+    return LearnedPolicy(
+        network=network.eval(),
+        size=size,
+        standardisation=Standardisation(
+            tensors["standardisation/mean"].numpy(), tensors["standardisation/scale"].numpy()
+        ),
+        labels=facts["labels"],
+        method=facts["method"],
+        seed=facts["seed"],
+        settings=settings_from_json(facts["settings"]),
+    )
+
+
+def _blank_network(features: int, labels: int, size: NetworkSize, members: int | None) -> PolicyNetwork:
+    """A network of the right shape, whose numbers are still to come."""
+    if members is None:
+        return PolicyNetwork(features, labels, size, torch.Generator())
+    return EnsembleNetwork([PolicyNetwork(features, labels, size, torch.Generator()) for _ in range(members)])
+
+
+def settings_from_json(values: dict[str, object]) -> LearnerSettings:
+    """Settings from the plain values of a JSON file, where tuples are lists and enumerations are words."""
+    defaults = LearnerSettings()
+    typed: dict[str, object] = {}
+    for name, value in values.items():
+        kind = type(getattr(defaults, name))
+        typed[name] = tuple(value) if isinstance(value, list) else kind(value)
+    return LearnerSettings(**typed)  # type: ignore[arg-type]
+
+
+def network_logits(network: PolicyNetwork, x: Tensor) -> Matrix:
+    """Logits (n, q) with running BatchNorm statistics and no gradient, in float64."""
+    network.eval()
+    with torch.no_grad():
+        logits: Tensor = network(x)
+    return logits.double().numpy()

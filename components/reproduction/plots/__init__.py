@@ -1,0 +1,1 @@
+"""Pictures, the same bytes for the same numbers."""

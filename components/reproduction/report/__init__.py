@@ -1,0 +1,1 @@
+"""The folder that a reproduction leaves: files and a page."""

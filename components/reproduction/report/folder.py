@@ -1,0 +1,121 @@
+"""Everything that a reproduction leaves behind: CSV files, plots, and the report, in one folder."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from multilogger.components.reproduction.claims.claims import judged_claims
+from multilogger.components.reproduction.claims.table2 import additive_claims
+from multilogger.components.reproduction.plots.canvas import Picture
+from multilogger.components.reproduction.plots.constraint import constraint_picture
+from multilogger.components.reproduction.plots.sweeps import sweep_picture
+from multilogger.components.reproduction.plots.table2 import method_picture
+from multilogger.components.reproduction.report.constraint_csv import constraint_csv
+from multilogger.components.reproduction.report.csv_files import (
+    additivity_csv,
+    choices_csv,
+    claims_csv,
+    failed_csv,
+    loggers_csv,
+    pairwise_csv,
+    sweep_csv,
+    table1_csv,
+    table2_csv,
+)
+from multilogger.components.reproduction.report.page import Contents, render_page
+from multilogger.components.reproduction.report.sections import by_preset, picture_name, rows_by_dataset
+from multilogger.components.reproduction.results import Reproduction, failed_cells
+from multilogger.components.reproduction.tables.choices import choice_rows
+from multilogger.components.reproduction.tables.constraint import constraint_rows
+from multilogger.components.reproduction.tables.studies import additivity_rows, logger_study_rows
+from multilogger.components.reproduction.tables.sweeps import FIGURES, sweep_rows
+from multilogger.components.reproduction.tables.table1 import table1_rows
+from multilogger.components.reproduction.tables.table2 import pairwise_rows, table2_rows
+
+FAILED = "failed.csv"
+
+
+def write_outputs(
+    reproduction: Reproduction,
+    folder: Path,
+    mlflow_url: str,
+    commands: Sequence[str],
+    origin: Mapping[str, str],
+) -> list[Path]:
+    """Write the files of all parts that were run; the same input gives the same bytes.
+
+    `mlflow_url` is the address that cells' pages stand below, `commands` are those that made the results, and
+    `origin` names facts to show with them, such as version, preset and seeds. Returns the files written.
+    """
+    contents = _contents(reproduction, mlflow_url, commands, origin)
+    written = {name: text.encode() for name, text in _csv_files(contents).items()}
+    for picture in contents.pictures.values():
+        written |= {f"{picture.name}.svg": picture.svg, f"{picture.name}.png": picture.png}
+    written["report.html"] = render_page(contents).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    if FAILED not in written:
+        (folder / FAILED).unlink(missing_ok=True)  # of an earlier try, whose holes are filled now
+    for name, content in written.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in written]
+
+
+def _contents(
+    reproduction: Reproduction, mlflow_url: str, commands: Sequence[str], origin: Mapping[str, str]
+) -> Contents:
+    table2, pairwise = table2_rows(reproduction), pairwise_rows(reproduction)
+    sweeps = {figure: rows for figure in FIGURES if (rows := sweep_rows(reproduction, figure))}
+    pictures: dict[str, Picture] = {}
+    for dataset in dict.fromkeys(row.dataset for row in table2):
+        name = picture_name("table2", dataset)
+        own = [row for row in table2 if row.dataset == dataset]
+        pictures[name] = method_picture(name, f"Table 2: expected Hamming loss · {dataset}", own)
+    if pairwise:
+        pictures["pairwise"] = method_picture("pairwise", "A loss that does not add up · pairwise", pairwise)
+    for figure, rows in sweeps.items():
+        for (dataset, preset), points in by_preset(rows).items():
+            name = picture_name(figure, dataset, preset)
+            pictures[name] = sweep_picture(name, figure, preset, list(points))
+    constraint = constraint_rows(reproduction)
+    for dataset, found in rows_by_dataset(constraint).items():
+        name = picture_name("constraint", dataset)
+        pictures[name] = constraint_picture(name, dataset, found)
+    return Contents(
+        reproduction=reproduction,
+        claims=judged_claims(reproduction),
+        table1=table1_rows(reproduction),
+        table2=table2,
+        sweeps=sweeps,
+        choices=choice_rows(reproduction),
+        loggers=logger_study_rows(reproduction),
+        pairwise=pairwise,
+        constraint=constraint,
+        additivity=additivity_rows(reproduction),
+        own_claims=additive_claims(reproduction),
+        pictures=pictures,
+        mlflow_url=mlflow_url,
+        commands=commands,
+        origin=origin,
+    )
+
+
+def _csv_files(contents: Contents) -> dict[str, str]:
+    files = {f"{figure}.csv": sweep_csv(figure, rows) for figure, rows in contents.sweeps.items()}
+    if contents.table2:
+        files = {"table2.csv": table2_csv(contents.table2), **files}
+    if contents.table1:
+        files = {"table1.csv": table1_csv(contents.table1), **files}
+    if contents.claims:
+        files["claims.csv"] = claims_csv(contents.claims)
+    if contents.choices:
+        files["choices.csv"] = choices_csv(contents.choices)
+    if contents.loggers:
+        files["loggers.csv"] = loggers_csv(contents.loggers)
+    if contents.pairwise:
+        files["pairwise.csv"] = pairwise_csv(contents.pairwise)
+    if contents.constraint:
+        files["constraint.csv"] = constraint_csv(contents.constraint)
+    if contents.additivity:
+        files["additivity.csv"] = additivity_csv(contents.additivity)
+    if failed_cells(contents.reproduction):
+        files[FAILED] = failed_csv(contents.reproduction)
+    return files

@@ -1,0 +1,1 @@
+"""Results to the rows of tables and figures."""

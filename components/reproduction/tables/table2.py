@@ -1,0 +1,137 @@
+"""Table 2: expected Hamming loss by dataset, method and preset, means over seeds beside the paper's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from multilogger.components.reproduction.names import MethodGroup, method_group, method_rank, preset_rank
+from multilogger.components.reproduction.paper_figures import paper_exp
+from multilogger.components.reproduction.results import (
+    CellResult,
+    Reproduction,
+    datasets_in_order,
+    exp_by_seed,
+    grouped,
+    paired,
+    succeeded,
+)
+from multilogger.components.reproduction.statistics import MeanOverSeeds, fixed, mean_over_seeds
+
+
+@dataclass(frozen=True)
+class Table2Row:
+    """A method on a dataset. `cells` are all that were run, by seed; means are of those that succeeded.
+
+    `twin` are the cells of the direct method of a `-reg` method under the same preset; empty without one.
+    """
+
+    dataset: str
+    method: str
+    preset: str
+    cells: tuple[CellResult, ...]
+    exp: MeanOverSeeds
+    greedy_mean: float | None
+    paper: float | None
+    twin: tuple[CellResult, ...] = ()
+
+    @property
+    def constraint_open(self) -> bool:
+        """Whether EXP is that of the direct twin in every seed, to the last digit: no second result."""
+        pairs = paired(exp_by_seed(self.cells), exp_by_seed(self.twin))
+        return bool(pairs) and all(constrained == direct for constrained, direct in pairs)
+
+
+def table2_rows(reproduction: Reproduction) -> list[Table2Row]:
+    """Table 2 itself."""
+    return method_rows(reproduction.table2, datasets_in_order(reproduction))
+
+
+def pairwise_rows(reproduction: Reproduction) -> list[Table2Row]:
+    """The same of the simulated loss that does not add up."""
+    return method_rows(reproduction.pairwise, datasets_in_order(reproduction))
+
+
+def method_rows(cells: Sequence[CellResult], datasets: Sequence[str]) -> list[Table2Row]:
+    """Rows by dataset in the order given, then by method in the canonical order, then by preset."""
+    groups = grouped(cells, lambda c: (c.dataset, c.method, c.preset))
+    keys = sorted(groups, key=lambda k: (datasets.index(k[0]), method_rank(k[1]), preset_rank(k[2])))
+    return [_row(groups[key], groups.get((key[0], _direct(key[1]), key[2]), [])) for key in keys]
+
+
+def best_learned(rows: list[Table2Row], dataset: str) -> Table2Row | None:
+    """The row of lowest mean EXP among the methods that see nothing but the log."""
+    learned = [
+        row
+        for row in rows
+        if row.dataset == dataset
+        and row.exp.mean is not None
+        and method_group(row.method) is MethodGroup.LEARNED
+    ]
+    return min(learned, key=lambda row: row.exp.mean or 0.0, default=None)
+
+
+def _direct(method: str) -> str:
+    """`weighted-reg` -> `weighted`; of another method a name that no method has."""
+    return method.removesuffix("-reg") if method.endswith("-reg") else ""
+
+
+def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:
+    good = [cell for cell in cells if succeeded(cell)]
+    greedy = mean_over_seeds([cell.greedy for cell in good if cell.greedy is not None])
+    first = cells[0]
+    return Table2Row(
+        dataset=first.dataset,
+        method=first.method,
+        preset=first.preset,
+        cells=tuple(cells),
+        exp=mean_over_seeds([cell.exp for cell in good if cell.exp is not None]),
+        greedy_mean=greedy.mean,
+        paper=paper_exp(first.dataset, first.method),
+        twin=tuple(twin),
+    )
+
+
+OPEN = "constraint open"
+"""Stands where a number would repeat that of the direct twin."""
+
+
+@dataclass(frozen=True)
+class MethodLine:
+    """A method on a dataset, its rows by preset. One that does not depend on the preset has a single row."""
+
+    method: str
+    rows: Mapping[str, Table2Row]
+
+    @property
+    def paper(self) -> float | None:
+        return next(iter(self.rows.values())).paper
+
+    @property
+    def only(self) -> Table2Row | None:
+        """The row of a method that was run under one preset."""
+        return next(iter(self.rows.values())) if len(self.rows) == 1 else None
+
+
+def shown_presets(rows: Sequence[Table2Row]) -> tuple[str, ...]:
+    """The presets of rows, from the paper's to ours."""
+    return tuple(sorted({row.preset for row in rows}, key=preset_rank))
+
+
+def method_lines(rows: Sequence[Table2Row]) -> list[MethodLine]:
+    """Lines of one dataset, methods in the order of its rows."""
+    return [
+        MethodLine(method, {row.preset: row for row in rows if row.method == method})
+        for method in dict.fromkeys(row.method for row in rows)
+    ]
+
+
+def exp_text(row: Table2Row | None) -> str:
+    """`0.611 ± 0.008`, with the number of seeds if some failed; empty for a row that there is not."""
+    if row is None:
+        return ""
+    if row.constraint_open:
+        return OPEN
+    if row.exp.mean is None:
+        return "–"
+    spread = "" if row.exp.half_width is None else f" ± {fixed(row.exp.half_width, 3)}"
+    some = "" if row.exp.count == len(row.cells) else f" ({row.exp.count} of {len(row.cells)} seeds)"
+    return f"{fixed(row.exp.mean, 3)}{spread}{some}"

@@ -1,0 +1,1 @@
+"""The flow of `multilogger evaluate`."""

@@ -1,0 +1,121 @@
+"""The command `multilogger evaluate`: an evaluation with its files, its MLflow run, and what it prints.
+
+Choice: not a Prefect flow. It is one step with nothing to cache or to spread over workers, and a person waits
+for it: without a server it starts at once. MLflow records it as it records the stages.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
+from multilogger.flows.evaluation.files import estimate_table, logger_table, metrics_of, write_files
+from multilogger.flows.terminal.out_folder import check_folder, writable_folder
+from multilogger.flows.terminal.terminal import Terminal
+from multilogger.tasks.engine.locks import FileLock
+from multilogger.tasks.engine.progress import watched_by
+from multilogger.tasks.engine.stage_run import MetricPoint
+from multilogger.tasks.engine.store import Store
+
+if TYPE_CHECKING:
+    from multilogger.tasks.engine.tracking import Tracker
+
+
+def run_evaluation(options: EvaluateOptions, debug: bool) -> str | None:
+    """Evaluate, write the files, record the run, and print; the id of the MLflow run, if there is one."""
+    if not debug:
+        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
+    check_folder(options.out)
+    with Terminal() as terminal, watched_by(terminal):
+        done = evaluate_on_logs(options)
+        run_id = keep(done, options)
+    _show(done, options, terminal)
+    return run_id
+
+
+def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
+    """Write the files into `out`, and record them in MLflow unless that is off: the id of the run."""
+    result, method, dataset = done.result, done.named.policy.method, done.dataset(options)
+    facts = {
+        "policy": done.named.source,
+        "method": method,
+        "log": str(options.logs),
+        "dataset": dataset,
+        "level": options.level,
+        "bootstrap": options.bootstrap,
+        "seed": options.seed,
+        "dr_model": options.dr_model,
+        "notes": list(done.notes),
+    }
+    title = f"{method} on {dataset}: risk from {result.rows:,} logged rows"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write_files(folder, result, facts, title, options.level)
+        out = writable_folder(options.out)
+        for path in sorted(folder.iterdir()):
+            shutil.copyfile(path, out / path.name)
+        if not options.track:
+            return None
+        with _recorded(done, options) as (tracker, run_id):
+            points = [MetricPoint(name, value) for name, value in metrics_of(result).items()]
+            tracker.log(run_id, _params(options), points)
+            tracker.log_folder(run_id, folder)
+            warnings = "".join(f"- {line}\n" for line in result.warnings)
+            tracker.tag(run_id, {"mlflow.note.content": f"{result.recommendation.sentence}\n\n{warnings}"})
+        return run_id
+
+
+@contextmanager
+def _recorded(done: Evaluated, options: EvaluateOptions) -> "Iterator[tuple[Tracker, str]]":
+    """An MLflow run in the dataset's experiment, ended well or with its reason."""
+    from multilogger.tasks.engine.tracking import FLOW_LOCK, Tracker
+
+    store = Store.current().open()
+    tracker = Tracker(store)
+    dataset, method, named = done.dataset(options), done.named.policy.method, done.named
+    lock = store.locks / f"{FLOW_LOCK}{uuid4().hex}"
+    with FileLock(lock):
+        tags = {"flow": "evaluate", "dataset": dataset, "seed": str(options.seed), "method": method}
+        if named.run_id is not None:
+            tags["policy.run_id"] = named.run_id
+        run_id = tracker.start(dataset, f"{dataset} · evaluate {method} on logs", lock, tags)
+        try:
+            yield tracker, run_id
+        except BaseException as error:
+            tracker.fail(run_id, error)
+            raise
+        else:
+            tracker.finish(run_id)
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _params(options: EvaluateOptions) -> dict[str, Any]:
+    values = asdict(options)
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in values.items()
+        if name not in ("track", "out") and value is not None
+    }
+
+
+def _show(done: Evaluated, options: EvaluateOptions, terminal: Terminal) -> None:
+    """Warnings first, then the tables, last what to trust."""
+    out, result = terminal.out, done.result
+    for line in result.warnings:
+        out.print(f"Warning: {line}.", style="yellow", highlight=False, soft_wrap=True, markup=False)
+    for line in done.notes:
+        out.print(line, highlight=False, soft_wrap=True, markup=False)
+    out.print()
+    terminal.table(f"Loggers: {result.rows:,} rows of {result.contexts:,} contexts", logger_table(result))
+    terminal.table(
+        f"Estimated risk (weights clipped at {result.clip:.3g})", estimate_table(result, options.level)
+    )
+    out.print(result.recommendation.sentence, style="bold", highlight=False, soft_wrap=True, markup=False)
+    out.print(f"Files       {options.out}", highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,1 @@
+"""One pipeline: its settings, its flows, its runs in MLflow."""

@@ -1,0 +1,92 @@
+"""A cell: a method on a dataset with one seed, from its logs to its evaluation."""
+
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from multilogger.components.reproduction.names import OURS
+from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.pipelines.pipeline import LEARN, learn_steps
+from multilogger.flows.pipelines.settings import PipelineSettings, pipeline_settings
+from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
+from multilogger.tasks.engine.stage import Step
+from multilogger.tasks.evaluate import Evaluation
+
+
+class Cell(BaseModel):
+    """What to run, and where in a table or sweep it stands; see `CellResult` for the last ones."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    dataset: str
+    method: str
+    seed: int = 0
+    preset: str = "tuned"
+    mirror: str | None = None
+    settings: dict[str, Any] = {}
+    replay_count: int | None = None
+    tau: float | None = None
+    loggers: int | None = None
+    choice: str = ""
+    axis: str = ""
+    level: str = ""
+    objective: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where in a sweep the cell stands, for people; before that its preset, if that is not ours."""
+        parts = ("" if self.preset == OURS else self.preset, self._position())
+        return " · ".join(part for part in parts if part)
+
+    def _position(self) -> str:
+        if self.replay_count is not None:
+            return f"{self.replay_count} replays of logger 1"
+        if self.loggers is not None:
+            return f"{self.loggers} loggers"
+        if self.axis:
+            under = "" if self.objective == self.level else f", {self.objective}"
+            return f"{self.axis} {self.level}{under}"
+        return f"tau {self.tau:g}" if self.tau is not None else self.choice
+
+    @property
+    def name(self) -> str:
+        """The name of its MLflow run."""
+        parts = (self.dataset, self.method, f"seed {self.seed}", self.place)
+        return " · ".join(part for part in parts if part)
+
+    def chosen(self) -> PipelineSettings:
+        """The settings of every stage; raises `BadInput` if one is wrong."""
+        choices = {"learn.method": self.method, "learn.preset": self.preset, **self.settings}
+        return pipeline_settings(LEARN, self.dataset, self.seed, self.mirror, choices)
+
+    def steps(self) -> dict[str, Step]:
+        """The cell as a pipeline; equal pipelines are equal values. Raises as `chosen` does."""
+        return self._steps
+
+    @cached_property
+    def _steps(self) -> dict[str, Step]:
+        return learn_steps(self.chosen())
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """A worker process makes its own steps."""
+        state = super().__getstate__()
+        fields = {name: value for name, value in vars(self).items() if name != "_steps"}
+        return {**state, "__dict__": fields}
+
+    def result(self, evaluation: Evaluation, additivity_p: float | None, page: str) -> CellResult:
+        """The numbers of a finished cell."""
+        return CellResult(
+            exp=evaluation.exp,
+            greedy=evaluation.greedy,
+            validation_risk=evaluation.estimates[VALIDATION_ESTIMATOR]["value"],
+            additivity_p=additivity_p,
+            page=page,
+            **self._place(),
+        )
+
+    def failure(self, reason: str) -> CellResult:
+        """A cell without numbers."""
+        return CellResult(exp=None, greedy=None, error=reason, **self._place())
+
+    def _place(self) -> dict[str, Any]:
+        return self.model_dump(exclude={"mirror", "settings"})

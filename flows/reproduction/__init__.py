@@ -1,0 +1,1 @@
+"""Many pipelines: the paper's experiments, now or by the clock."""

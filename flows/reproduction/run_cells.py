@@ -1,0 +1,162 @@
+"""Running many cells: cached ones are looked up, the rest share the cores, and none sinks the others."""
+
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+
+from prefect import flow, task
+from prefect.futures import PrefectFuture, as_completed
+from prefect.transactions import CommitMode, transaction
+
+from multilogger.components.errors import BadInput
+from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.pipelines.cells import Cell
+from multilogger.flows.pipelines.flow_run import CellPages, flow_run
+from multilogger.flows.pipelines.run_cell import run_cell
+from multilogger.flows.pipelines.settings import flat
+from multilogger.flows.reproduction.worker_processes import (
+    check_not_leaving,
+    process_pool,
+    worker_surroundings,
+    workers_end_with_block,
+)
+from multilogger.tasks.additivity_check import additivity_p_value
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.lookup import Lookup
+from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
+from multilogger.tasks.engine.stage import Step
+from multilogger.tasks.engine.store import Store
+from multilogger.tasks.evaluate import load_evaluation
+
+MOST_ROUNDS = 3
+LOST = "its worker process died (out of memory, or killed)"
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """The evaluation of a cell and its policy, or why there is none."""
+
+    evaluation: Artifact | None
+    policy: Artifact | None = None
+    error: str = ""
+
+
+@task(name="cell", task_run_name="{name}")
+def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect shows the name
+    """One cell in a worker process."""
+    check_not_leaving()
+    # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
+    with transaction(commit_mode=CommitMode.EAGER):
+        done = run_cell(cell, tidied=True)
+    return CellOutcome(done.outcomes["evaluate"].artifact, done.outcomes["learn"].artifact)
+
+
+def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
+    """The result of every cell, in their order; runs what is not finished, and equal cells once."""
+    store = Store.current()
+    steps = [cell.steps() for cell in cells]
+    wanted = {step["evaluate"]: cell for cell, step in zip(cells, steps, strict=True)}
+    with open_bar("looking for finished cells", len(wanted)) as advance:
+        lookup, known = Lookup(store), {}
+        for target in wanted:
+            if (artifact := lookup.find(target)) is not None:
+                known[target] = CellOutcome(artifact, lookup.find(dict(target.inputs)["policy"]))
+            advance()
+    missing = {target: cell for target, cell in wanted.items() if target not in known}
+    tick_off(f"{len(known)} of {len(wanted)} cells are finished already")
+    unusable = _prepare_data(missing, lookup)
+    known |= unusable
+    rest = {target: cell for target, cell in missing.items() if target not in unusable}
+    known |= _run_missing(_leaders_first(rest), workers)
+    pages = CellPages(store)
+    return [_result(cell, known[step["evaluate"]], pages) for cell, step in zip(cells, steps, strict=True)]
+
+
+def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
+    if outcome.evaluation is None:
+        return cell.failure(outcome.error)
+    evaluation = load_evaluation(outcome.evaluation)
+    additivity = None if outcome.policy is None else additivity_p_value(outcome.policy)
+    return cell.result(evaluation, additivity, pages.address(cell.dataset, outcome.evaluation))
+
+
+def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellOutcome]:
+    """Download and reduce each dataset once, before the fan-out; the cells of one that fails are given up."""
+    reasons: dict[Step, str] = {}
+    for cell in missing.values():
+        data = cell.steps()["reduce"]
+        if data in reasons or lookup.find(data) is not None:
+            continue
+        reasons[data] = ""
+        try:
+            with flow_run("data", cell.dataset, cell.seed, flat(cell.chosen()), tidied=True) as run:
+                run.runner.realise(data)
+        except Exception as error:  # the other datasets go on
+            reasons[data] = _reason(error)
+            say(f"{cell.dataset} · cannot be had: {reasons[data]}")
+    failed = {target: reasons.get(cell.steps()["reduce"], "") for target, cell in missing.items()}
+    return {target: CellOutcome(None, error=reason) for target, reason in failed.items() if reason}
+
+
+def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
+    """One cell of each log first: two workers that start on the same log would wait for each other."""
+    seen: set[Step] = set()
+    leaders: list[Step] = []
+    for target, cell in cells.items():
+        log = cell.steps()["replay"]
+        if log not in seen:
+            seen.add(log)
+            leaders.append(target)
+    ranked = [*leaders, *(target for target in cells if target not in set(leaders))]
+    return {target: cells[target] for target in ranked}
+
+
+def _run_missing(cells: dict[Step, Cell], workers: int) -> dict[Step, CellOutcome]:
+    """Run cells in worker processes; those lost to a worker that died are tried again in a new pool."""
+    outcomes: dict[Step, CellOutcome] = {}
+    for _ in range(MOST_ROUNDS):
+        targets = [target for target in cells if target not in outcomes]
+        if not targets:
+            break
+        with worker_surroundings():
+            one_round = fan_out.with_options(task_runner=process_pool(min(workers, len(targets))))
+            done = one_round([cells[target] for target in targets])
+        outcomes |= {target: o for target, o in zip(targets, done, strict=True) if o is not None}
+    return {target: outcomes.get(target, CellOutcome(None, error=LOST)) for target in cells}
+
+
+@flow(name="cells", flow_run_name="cells", validate_parameters=False)
+def fan_out(cells: list[Cell]) -> list[CellOutcome | None]:
+    """One pool of workers; None stands for a cell that was lost with its worker."""
+    outcomes: list[CellOutcome | None] = [None] * len(cells)
+    with open_bar("cells", len(cells)) as advance, workers_end_with_block():
+        futures = {cell_task.submit(cell.name, cell): number for number, cell in enumerate(cells)}
+        for future in as_completed(list(futures)):
+            number = futures[future]
+            outcomes[number] = _outcome(future)
+            _report(cells[number], outcomes[number], advance)
+    return outcomes
+
+
+def _outcome(future: PrefectFuture[CellOutcome]) -> CellOutcome | None:
+    """What became of a cell; None if its worker died under it."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return None
+    except Exception as error:  # a cell's failure is that cell's result
+        return CellOutcome(None, error=_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
+
+
+def _report(cell: Cell, outcome: CellOutcome | None, advance: Bar) -> None:
+    if outcome is None:
+        return
+    if outcome.evaluation is None:
+        say(f"{cell.name} · failed: {outcome.error}")
+    else:
+        tick_off(f"{cell.name} · EXP {load_evaluation(outcome.evaluation).exp:.3f}")
+    advance(1, cell.name)

@@ -1,0 +1,100 @@
+"""What a person asked a reproduction for: datasets, methods, seeds, presets and settings."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.components.learners.readers import reads
+from multilogger.components.learners.references import is_reference
+from multilogger.components.learners.training.settings import READERS
+from multilogger.flows.pipelines.cells import Cell
+from multilogger.tasks.learn import check_method
+
+DEFAULT_PRESETS = ("tuned",)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a person asked for; None means the experiment's own datasets and methods."""
+
+    datasets: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    seeds: int = 10
+    presets: tuple[str, ...] = DEFAULT_PRESETS
+    mirror: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise BadInput(f"a reproduction needs at least one seed, got {self.seeds}")
+        if not self.presets:
+            raise BadInput(f"a reproduction needs at least one preset, got none; choose {', '.join(PRESETS)}")
+
+    def params(self) -> dict[str, Any]:
+        """What an MLflow run shows of it."""
+        own = {"datasets": self.datasets, "methods": self.methods, "seeds": self.seeds}
+        return {**own, "preset": ", ".join(self.presets), "mirror": self.mirror, **self.settings}
+
+    def command(self, target: str) -> str:
+        """The command that asks for it."""
+        words = ["multilogger reproduce", target]
+        words += [f"--dataset {name}" for name in self.datasets or ()]
+        words += [f"--method {name}" for name in self.methods or ()]
+        words += [f"--seeds {self.seeds}", *(f"--preset {name}" for name in self.presets)]
+        words += [f"--mirror {shlex.quote(self.mirror)}"] if self.mirror else []
+        words += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in self.settings.items()]
+        return " ".join(words)
+
+    def cells(
+        self, preset: str, dataset: str, method: str, settings: Mapping[str, Any] | None = None, **place: Any
+    ) -> list[Cell]:
+        """One cell per seed; what the person set wins over the experiment's, if the method reads it."""
+        typed = {name: value for name, value in self.settings.items() if _read(method, name)}
+        return [
+            Cell(
+                dataset=dataset,
+                method=method,
+                seed=seed,
+                preset=preset,
+                mirror=self.mirror,
+                settings={**(settings or {}), **typed},
+                **place,
+            )
+            for seed in range(self.seeds)
+        ]
+
+
+def chosen_presets(presets: Sequence[str] | None, single: str | None) -> tuple[str, ...]:
+    """The presets that were named, each once, by the list or by the one name that older schedules have."""
+    if presets and single:
+        raise BadInput(
+            f"presets are named once, got presets={list(presets)} and preset={single!r}; leave preset out"
+        )
+    return tuple(dict.fromkeys(presets or ())) or ((single,) if single else DEFAULT_PRESETS)
+
+
+def check_presets(presets: Sequence[str]) -> None:
+    """Refuse a name that is no preset, also where no method would have asked for it."""
+    for name in presets:
+        if name not in PRESETS:
+            raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+
+
+def presets_that_matter(presets: Sequence[str], dataset: str, method: str) -> tuple[str, ...]:
+    """The presets to run a method under: the last alone if all give it the same settings."""
+    check_method(method)
+    if is_reference(method):
+        return tuple(presets[-1:])
+    read = [name for name in READERS if reads(method, name)]
+    numbers = [preset(name, dataset, method) for name in presets]
+    alike = all(getattr(other, name) == getattr(numbers[-1], name) for other in numbers for name in read)
+    return tuple(presets[-1:] if alike else presets)
+
+
+def _read(method: str, name: str) -> bool:
+    """Whether a method reads a setting, or another stage does."""
+    owner, _, setting = name.partition(".")
+    return owner != "learn" or setting not in READERS or reads(method, setting)

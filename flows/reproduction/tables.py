@@ -1,0 +1,208 @@
+"""What a finished reproduction shows, as tables of text: one per part that was run."""
+
+from collections.abc import Sequence
+
+from multilogger.components.reproduction.claims.claims import IN_FEW_WORDS, claim_presets, judged_claims
+from multilogger.components.reproduction.claims.verdicts import Verdict
+from multilogger.components.reproduction.names import preset_title
+from multilogger.components.reproduction.report.numbers import (
+    half_width,
+    interval,
+    inverse,
+    inverse_half_width,
+    loss,
+    probability,
+    signed,
+)
+from multilogger.components.reproduction.report.sections import rows_by_dataset
+from multilogger.components.reproduction.results import Reproduction
+from multilogger.components.reproduction.tables.choices import ChoiceRow, choice_rows
+from multilogger.components.reproduction.tables.constraint import STEPS_AXIS, constraint_rows
+from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
+from multilogger.components.reproduction.tables.studies import (
+    LEVEL,
+    LoggerStudyRow,
+    additivity_rows,
+    logger_study_rows,
+)
+from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
+from multilogger.components.reproduction.tables.table2 import (
+    OPEN,
+    Table2Row,
+    exp_text,
+    method_lines,
+    pairwise_rows,
+    shown_presets,
+    table2_rows,
+)
+from multilogger.flows.terminal.terminal import Rows
+
+
+def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
+    """Rows by title."""
+    tables = _method_tables("Table 2: expected Hamming loss on test (EXP)", table2_rows(reproduction), True)
+    tables["Claims of the paper: which hold under which preset"] = _claims(reproduction)
+    for figure in FIGURES:
+        tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
+    tables["Where the paper is silent: EXP, and its difference to our choice"] = _choices(reproduction)
+    tables["More loggers: EXP with as many rows in all"] = _loggers(reproduction)
+    tables["When does the constraint help? EXP, and its change to the direct twin"] = _constraint(
+        reproduction
+    )
+    tables |= _method_tables("When the loss does not add up: EXP", pairwise_rows(reproduction), False)
+    tables["Does the loss add up? Its test by each run of additive"] = _additivity(reproduction)
+    return {title: rows for title, rows in tables.items() if rows}
+
+
+def _method_tables(title: str, rows: Sequence[Table2Row], with_paper: bool) -> dict[str, Rows]:
+    """One table of all datasets; with several presets one per dataset, where they stand side by side."""
+    presets = shown_presets(rows)
+    if len(presets) < 2:
+        return {title: [_method(row, with_paper) for row in rows]}
+    return {
+        f"{title} · {dataset}": [
+            {
+                "method": line.method,
+                **{preset_title(preset): exp_text(line.rows.get(preset)) for preset in presets},
+                **_paper(line.paper, with_paper),
+            }
+            for line in method_lines([row for row in rows if row.dataset == dataset])
+        ]
+        for dataset in dict.fromkeys(row.dataset for row in rows)
+    }
+
+
+def _method(row: Table2Row, with_paper: bool) -> dict[str, str]:
+    repeats = row.constraint_open
+    return {
+        "dataset": row.dataset,
+        "method": row.method,
+        "EXP": OPEN if repeats else loss(row.exp.mean),
+        "95 %": "" if repeats else half_width(row.exp),
+        "greedy": "" if repeats else loss(row.greedy_mean),
+        **_paper(row.paper, with_paper),
+        "seeds": str(row.exp.count),
+    }
+
+
+def _paper(exp: float | None, with_paper: bool) -> dict[str, str]:
+    return {"paper": "" if exp is None else loss(exp)} if with_paper else {}
+
+
+def _claims(reproduction: Reproduction) -> Rows:
+    """Each claim's verdict under each preset; with a single preset the report alone has them."""
+    claims = judged_claims(reproduction)
+    presets = claim_presets(claims)
+    if len(presets) < 2:
+        return []
+    return [
+        {
+            "claim": IN_FEW_WORDS[claim.name],
+            "place": claim.place,
+            **{preset_title(name): _word(claim.by_preset.get(name)) for name in presets},
+        }
+        for claim in claims
+    ]
+
+
+def _word(verdict: Verdict | None) -> str:
+    return "" if verdict is None else verdict.value.removesuffix(" with these seeds")
+
+
+def _several(rows: Sequence[SweepRow | ChoiceRow | LoggerStudyRow]) -> bool:
+    return len({row.preset for row in rows}) > 1
+
+
+def _preset(row: SweepRow | ChoiceRow | LoggerStudyRow, several: bool) -> dict[str, str]:
+    """A column of its own where presets must be told apart."""
+    return {"preset": preset_title(row.preset)} if several else {}
+
+
+def _additivity(reproduction: Reproduction) -> Rows:
+    return [
+        {
+            "dataset": row.dataset,
+            f"seeds with p < {LEVEL:g}": f"{row.rejected} of {len(row.p_values)}",
+            "median p": probability(row.median_p),
+        }
+        for row in additivity_rows(reproduction)
+    ]
+
+
+def _sweep(reproduction: Reproduction, figure: str) -> Rows:
+    rows = sweep_rows(reproduction, figure)
+    several = _several(rows)
+    return [
+        {
+            "dataset": row.dataset,
+            "method": row.method,
+            **_preset(row, several),
+            AXES[figure]: "" if row.x is None else f"{row.x:g}",
+            "1/EXP": inverse(row.inverse.mean),
+            "95 %": inverse_half_width(row.inverse),
+            "paper": inverse(row.paper) if row.paper is not None else "",
+            "seeds": str(row.inverse.count),
+        }
+        for row in rows
+    ]
+
+
+def _choices(reproduction: Reproduction) -> Rows:
+    rows = choice_rows(reproduction)
+    several = _several(rows)
+    return [
+        {
+            "dataset": row.dataset,
+            "method": row.method,
+            **_preset(row, several),
+            "choice": row.choice,
+            "EXP": loss(row.exp.mean),
+            "difference": signed(row.difference.mean) if row.difference.count else "",
+            "95 %": interval(row.difference),
+            "seeds": str(row.exp.count),
+        }
+        for row in rows
+    ]
+
+
+def _loggers(reproduction: Reproduction) -> Rows:
+    rows = logger_study_rows(reproduction)
+    several = _several(rows)
+    return [
+        {
+            "dataset": row.dataset,
+            "method": row.method,
+            **_preset(row, several),
+            "loggers": str(row.loggers),
+            "EXP": loss(row.exp.mean),
+            "95 %": half_width(row.exp),
+            "seeds": str(row.exp.count),
+        }
+        for row in rows
+    ]
+
+
+def _constraint(reproduction: Reproduction) -> Rows:
+    return [
+        {
+            "dataset": row.dataset,
+            "varied": row.level if row.axis == STEPS_AXIS else f"{row.axis} {row.level}",
+            "under": "step" if row.is_step else row.objective,
+            "estimator": row.estimator,
+            "direct": loss(row.direct.exp.mean),
+            "-reg": loss(row.constrained.exp.mean),
+            "WCRM": loss(row.wcrm.exp.mean),
+            "change": signed(row.difference.mean),
+            "95 %": interval(row.difference),
+            "seeds": str(row.difference.count),
+        }
+        for row in constraint_rows(reproduction)
+    ]
+
+
+def reproduction_notes(reproduction: Reproduction) -> list[str]:
+    """What is to be said of the tables: a paragraph per dataset of the study of the constraint."""
+    return [
+        f"{dataset}: {constraint_paragraph(rows)}"
+        for dataset, rows in rows_by_dataset(constraint_rows(reproduction)).items()
+    ]

@@ -1,0 +1,1 @@
+"""Servers and processes around a flow."""

@@ -1,0 +1,80 @@
+import bz2
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multilogger.components.datasets.registry import DatasetSpec, find_dataset
+from multilogger.components.datasets.svmlight import read_svmlight
+from multilogger.components.errors import BadInput
+
+SPEC = DatasetSpec("tiny", features=4, labels=3)
+GOOD = "0,2 1:1 2:2 3:3 4:4\n 1:0.5 2:1 3:1\n1 1:2 4:-1.5\n"
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "tiny.svm.bz2"
+    path.write_bytes(bz2.compress(text.encode()))
+    return path
+
+
+def test_reads_labels_features_and_a_row_without_labels(tmp_path: Path) -> None:
+    data = read_svmlight(write(tmp_path, GOOD), SPEC, 3)
+    assert not data.is_sparse
+    expected = np.array([[1, 2, 3, 4], [0.5, 1, 1, 0], [2, 0, 0, -1.5]])
+    np.testing.assert_allclose(np.asarray(data.x, dtype=float), expected)
+    np.testing.assert_array_equal(data.y, [[1, 0, 1], [0, 0, 0], [0, 1, 0]])
+
+
+def test_thin_data_stays_sparse(tmp_path: Path) -> None:
+    data = read_svmlight(write(tmp_path, "0 1:1\n1 2:1\n2 4:1\n"), SPEC, None)
+    assert data.is_sparse
+    assert data.x.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "message"),
+    [
+        ("0 1:1\n", 2, "tiny.svm.bz2 has 1 rows where tiny has 2"),
+        ("3 1:1\n", None, r"row 1: label 3 is outside 0\.\.2; labels count from 0"),
+        ("0 1:1\n-1 1:1\n", None, r"row 2: label -1 is outside 0\.\.2"),
+        ("0.5 1:1\n", None, r"row 1: label 0.5 is outside 0\.\.2"),
+        ("nan 1:1\n", None, r"row 1: label nan is outside"),
+        ("inf 1:1\n", None, r"row 1: label inf is outside"),
+        ("0 99999999999999999999:1\n", None, "is not a readable multi-label svmlight file"),
+        ("0 1:nan\n", None, "holds a feature that is not finite"),
+        ("0 1:inf\n", None, "holds a feature that is not finite"),
+        ("0 5:1\n", None, "is not a readable multi-label svmlight file with 4 features"),
+        ("0 0:1\n", None, "is not a readable multi-label svmlight file"),
+        ("0 2:1 1:1\n", None, "is not a readable multi-label svmlight file"),
+        ("hello world\n", None, "is not a readable multi-label svmlight file"),
+        ("", None, "tiny.svm.bz2 has no rows"),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, rows: int | None, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        read_svmlight(write(tmp_path, text), SPEC, rows)
+
+
+def test_truncated_archive_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path, "0 1:1\n" * 2000)
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(BadInput, match="fetch it again, or correct it or --features"):
+        read_svmlight(path, SPEC, None)
+
+
+@pytest.mark.parametrize("name", ["scene", "yeast", "tmc500"])
+def test_real_files_have_the_registered_shape(real_mirror: Path, name: str) -> None:
+    spec = find_dataset(name)
+    assert spec.test_file is not None
+    data = read_svmlight(real_mirror / spec.test_file, spec, spec.n_test)
+    assert data.x.shape == (spec.n_test, spec.features)
+    assert data.y.shape == (spec.n_test, spec.labels)
+    assert data.is_sparse == (name == "tmc500")
+
+
+def test_unknown_dataset_lists_the_known_ones() -> None:
+    with pytest.raises(
+        BadInput, match="unknown dataset 'mnist'; choose one of digits, scene, yeast, tmc, tmc500"
+    ):
+        find_dataset("mnist")

@@ -1,0 +1,152 @@
+"""The bounds worked by hand, and held against hundreds of simulated logs."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from multilogger.components.actions.labels import all_actions, log_probability_table
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.bounds import (
+    Certificate,
+    balanced_certificate,
+    naive_certificate,
+    weighted_certificate,
+)
+from multilogger.components.estimators.divergences import (
+    PolicyDivergence,
+    enumerated_average_divergence,
+    exact_divergence,
+)
+from multilogger.components.estimators.ips import Estimate, balanced_risk, lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.logged_batch import LoggedBatch
+
+COUNTS = np.array([30.0, 10.0])
+LAMBDAS = np.array([0.01, 0.07])
+DIVERGENCES = (PolicyDivergence(math.log(2.0), math.log(5.0)), PolicyDivergence(math.log(3.0), math.log(4.0)))
+ETA = math.exp(-1.0)  # log(1/eta) = 1
+
+
+def test_theorem_3_2_worked_by_hand() -> None:
+    certificate = weighted_certificate(0.5, LAMBDAS, COUNTS, DIVERGENCES, max_loss=6.0, eta=ETA)
+    # M_lambda = max(0.05, 0.28); moment = 30 * 1e-4 * 2 + 10 * 49e-4 * 3 = 0.153
+    assert certificate.range_term == pytest.approx(2 * 6 * 0.28 / 3)
+    assert certificate.variance_term == pytest.approx(6 * math.sqrt(2 * 0.153))
+    assert certificate.bound == pytest.approx(0.5 + 1.12 + 6 * math.sqrt(0.306))
+    assert (certificate.theorem, certificate.eta) == ("Theorem 3.2", ETA)
+
+
+def test_corollary_worked_by_hand_and_as_a_case_of_the_theorem() -> None:
+    naive = naive_certificate(0.5, COUNTS, DIVERGENCES, max_loss=6.0, eta=ETA)
+    assert naive.range_term == pytest.approx(2 * 6 * 5 / (3 * 40))
+    assert naive.variance_term == pytest.approx(6 * math.sqrt(2 * (30 * 2 + 10 * 3) / 40**2))
+    theorem = weighted_certificate(0.5, np.full(2, 1 / 40), COUNTS, DIVERGENCES, max_loss=6.0, eta=ETA)
+    assert naive.bound == pytest.approx(theorem.bound, rel=1e-12)
+
+
+def test_theorem_6_1_worked_by_hand() -> None:
+    balanced = balanced_certificate(0.5, 40, DIVERGENCES[0], max_loss=6.0, eta=ETA**2)
+    assert balanced.range_term == pytest.approx(2 * 6 * 5 * 2 / (3 * 40))
+    assert balanced.variance_term == pytest.approx(6 * math.sqrt(2 * 2 * 2 / 40))
+    assert balanced.bound == pytest.approx(0.5 + balanced.range_term + balanced.variance_term)
+
+
+def test_a_logger_of_weight_zero_does_not_count() -> None:
+    endless = (DIVERGENCES[0], PolicyDivergence(5000.0, 6000.0))
+    alone = weighted_certificate(0.5, np.array([1 / 30]), COUNTS[:1], DIVERGENCES[:1], max_loss=6.0, eta=ETA)
+    assert weighted_certificate(0.5, np.array([1 / 30, 0.0]), COUNTS, endless, 6.0, ETA) == alone
+    vacuous = weighted_certificate(0.5, LAMBDAS, COUNTS, endless, max_loss=6.0, eta=ETA)
+    assert vacuous.bound == math.inf
+    assert vacuous.log_range == pytest.approx(6000 + math.log(0.07))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What 500 simulated logs say: how often the bound held, and how often the estimate alone would have."""
+
+    bound_held: float
+    estimate_above: float
+
+
+def simulate(
+    estimate: Callable[[LoggedBatch], Estimate], certify: Callable[[float], Certificate], logs: int = 500
+) -> Figures:
+    rng = np.random.default_rng(7)
+    logger = np.repeat([0, 1], COUNTS.astype(int))
+    held = above = 0
+    for _ in range(logs):
+        outcome = np.where(
+            logger == 0,
+            rng.choice(8, size=len(logger), p=CHANCE[:, 0]),
+            rng.choice(8, size=len(logger), p=CHANCE[:, 1]),
+        )
+        value = estimate(
+            LoggedBatch(
+                logger=logger,
+                delta=LOSS[outcome],
+                log_propensity=LOG_PROPENSITIES[outcome, logger],
+                log_target=LOG_TARGET[outcome],
+                max_loss=2.0,
+                log_propensities=LOG_PROPENSITIES[outcome],
+            )
+        ).value
+        held += certify(value).bound >= RISK
+        above += value >= RISK
+    return Figures(held / logs, above / logs)
+
+
+# Two equally likely contexts, two labels; losses are highest where the policy goes and a logger seldom does.
+TARGET = np.array([[1.5, 1.0], [-1.0, 1.5]])
+LOGGERS = (np.array([[-1.0, 0.0], [0.0, -0.5]]), np.array([[1.0, 0.5], [-1.0, 1.0]]))
+LOG_TARGET = log_probability_table(TARGET, all_actions(2)).ravel()
+LOG_PROPENSITIES = np.stack([log_probability_table(h, all_actions(2)).ravel() for h in LOGGERS], axis=1)
+CHANCE = 0.5 * np.exp(LOG_PROPENSITIES)
+LOSS = np.array([0.0, 0.5, 1.0, 2.0, 0.0, 0.5, 2.0, 1.0])
+RISK = float(np.sum(0.5 * np.exp(LOG_TARGET) * LOSS))
+EXACT = [exact_divergence(TARGET, h) for h in LOGGERS]
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.3])
+def test_theorem_3_2_holds_in_simulated_logs(eta: float) -> None:
+    figures = simulate(
+        lambda batch: lambda_weighted_risk(batch, LAMBDAS),
+        lambda value: weighted_certificate(value, LAMBDAS, COUNTS, EXACT, max_loss=2.0, eta=eta),
+    )
+    assert figures.bound_held >= 1 - eta
+    assert figures.estimate_above < 1 - eta  # without its terms the inequality fails
+
+
+def test_corollary_and_theorem_6_1_hold_in_simulated_logs() -> None:
+    naive = simulate(naive_risk, lambda value: naive_certificate(value, COUNTS, EXACT, max_loss=2.0, eta=0.1))
+    average = enumerated_average_divergence(TARGET, LOGGERS, COUNTS)
+    balanced = simulate(
+        balanced_risk, lambda value: balanced_certificate(value, 40, average, max_loss=2.0, eta=0.1)
+    )
+    for figures in (naive, balanced):
+        assert figures.bound_held >= 0.9
+        assert figures.estimate_above < 0.9
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: naive_certificate(0.5, COUNTS, DIVERGENCES, max_loss=6.0, eta=0.0),
+            "eta is the chance that the bound fails and must lie between 0 and 1, got 0.0",
+        ),
+        (
+            lambda: balanced_certificate(0.5, 40, DIVERGENCES[0], max_loss=6.0, eta=1.0),
+            "eta is the chance that the bound fails and must lie between 0 and 1, got 1.0",
+        ),
+        (
+            lambda: weighted_certificate(0.5, np.ones(3), COUNTS, DIVERGENCES, max_loss=6.0, eta=0.1),
+            "a bound needs one lambda, one count and one divergence a logger, got 3, 2 and 2",
+        ),
+    ],
+)
+def test_bad_input(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
+        call()

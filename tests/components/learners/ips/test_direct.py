@@ -1,0 +1,46 @@
+"""Direct learning: what an epoch is, and which epochs may be chosen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from multilogger.components.learners.ips.direct import DirectLearner
+from multilogger.components.learners.methods import learn
+from multilogger.components.learners.training.objectives import NAIVE
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.log.memory import TrainingLog
+
+
+@pytest.mark.parametrize("method", ["naive", "naive-reg"])
+def test_passes_of_one_epoch_are_epochs_without_validation(
+    log: TrainingLog, quick: LearnerSettings, method: str
+) -> None:
+    """Naive has no lambda* that an epoch would bring up to date."""
+    few, many = (
+        learn(method, log, replace(quick, epochs=epochs, passes_per_epoch=4 // epochs, patience=9), 0)
+        for epochs in (2, 4)
+    )
+    assert [record.epoch for record in few.records] == [1, 2]
+    assert few.records[-1].train_risk == many.records[-1].train_risk
+    assert few.records[0].log_d2 == many.records[1].log_d2
+
+
+def test_estimate_of_few_effective_rows_chooses_nothing(log: TrainingLog, quick: LearnerSettings) -> None:
+    learner = DirectLearner(log, NAIVE, False, quick, seed=0)
+    learner.run_epoch()
+    look = learner.look()
+    rows = max(spread.effective_rows for spread in look.validation_spreads())
+    counts = log.part(validation=True).counts
+    assert 10 < rows < counts.max()
+    for least, eligible in ((0.0, True), (rows - 1e-6, True), (rows + 1e-6, False)):
+        learner.measure.settings = replace(quick, least_effective_rows=least)
+        assert learner.measure.eligible(look) is eligible
+
+
+def test_effective_rows_of_equal_weights_are_all_rows(log: TrainingLog, quick: LearnerSettings) -> None:
+    """A logger's own policy has weights of 1 on its rows."""
+    look = DirectLearner(log, NAIVE, False, quick, seed=0).measure.look(log.logger_logits[0])
+    spread = look.validation_spreads()[0]
+    assert spread.effective_rows == pytest.approx(log.part(validation=True).counts[0])
+    np.testing.assert_allclose([spread.mean, spread.largest], 1.0)

@@ -1,0 +1,85 @@
+"""Every figure of a record from one pass over a log on disk is that of the log in memory."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from multilogger.components.actions.labels import Matrix
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk
+from multilogger.components.estimators.moments import LossMoments
+from multilogger.components.estimators.weights import SELF_NORMALISED
+from multilogger.components.learners.training.disk_measure import (
+    StreamedMeasure,
+    WeightSpread,
+    self_normalised_risk,
+)
+from multilogger.components.learners.training.memory_measure import MemoryMeasure
+from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
+from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.log.disk import StreamedLog
+from multilogger.components.log.memory import TrainingLog
+
+EXACT = 1e-9
+SETTINGS = LearnerSettings(clip=3.0, kappa=2.0, loss_shift=LossShift.RUNNING)
+
+
+def policies(log: TrainingLog) -> dict[str, Matrix]:
+    rng = np.random.default_rng(2)
+    return {
+        "near": log.logger_logits[1] + 0.3 * rng.normal(size=(log.contexts, 3)),
+        "sharp": 6.0 * log.logger_logits[1],
+        "off the logs": 300.0 * rng.normal(size=(log.contexts, 3)),
+    }
+
+
+@pytest.mark.parametrize("weights", [Weights.CLIP, Weights.RAW])
+@pytest.mark.parametrize("objective", [NAIVE, WEIGHTED, BALANCED], ids=lambda o: o.name)
+@pytest.mark.parametrize("policy", ["near", "sharp", "off the logs"])
+def test_record_is_that_of_the_log_in_memory(
+    log: TrainingLog, streamed: StreamedLog, objective: Objective, weights: Weights, policy: str
+) -> None:
+    settings, logits = replace(SETTINGS, weights=weights), policies(log)[policy]
+    memory, disk = MemoryMeasure(log, objective, settings), StreamedMeasure(streamed, objective, settings)
+    whole, look = memory.look(logits), disk.look(logits)
+    shares = whole.shares()
+    np.testing.assert_allclose(look.shares(), shares, rtol=EXACT)
+    running = (
+        balanced_risk(whole.train, SELF_NORMALISED)
+        if objective.average
+        else lambda_weighted_risk(whole.train, shares / whole.train.counts, SELF_NORMALISED)
+    ).value
+    assert whole.running_risk(shares) == running
+    assert look.running_risk(shares) == pytest.approx(running, rel=EXACT)
+    assert disk.loss_shift() == pytest.approx(memory.loss_shift(), rel=EXACT)
+    expected, found = memory.record(1, whole, shares).metrics(), disk.record(1, look, shares).metrics()
+    assert found == pytest.approx(expected, rel=EXACT, nan_ok=True)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e250])
+@pytest.mark.parametrize("chunks", [1, 3, 100])
+def test_sums_do_not_depend_on_chunks_or_scale(rng: np.random.Generator, scale: float, chunks: int) -> None:
+    weights, delta = rng.exponential(size=100) ** 3, rng.integers(0, 4, size=100).astype(float)
+    spread, moments = WeightSpread(), LossMoments(centre=1.4)
+    for w, d in zip(np.array_split(weights, chunks), np.array_split(delta, chunks), strict=True):
+        spread, moments = spread.update(scale * w), moments.update(scale * w, d)
+    share = weights.sum() ** 2 / (100 * weights @ weights)
+    figures = (scale * weights.mean(), share, scale * weights.max(), 100)
+    assert spread.figures == pytest.approx(figures, rel=EXACT)
+    risk = self_normalised_risk([moments])
+    value = weights @ delta / weights.sum()
+    error = np.std(weights * (delta - value), ddof=1) / weights.mean() / math.sqrt(100)
+    assert risk == pytest.approx((value, error), rel=EXACT)
+
+
+def test_single_row_has_no_standard_error_and_no_weight_no_risk() -> None:
+    one = LossMoments(centre=0.0).update(np.array([2.0]), np.array([3.0]))
+    risk = self_normalised_risk([one])
+    assert risk.value == pytest.approx(3.0)
+    assert math.isnan(risk.standard_error)
+    none = LossMoments(centre=0.0).update(np.zeros(4), np.ones(4))
+    with pytest.raises(BadInput, match="got weight 0 in all 4; the policy and the log have no action"):
+        self_normalised_risk([none])
+    assert WeightSpread().update(np.zeros(4)).figures == (0.0, 0.0, 0.0, 4)

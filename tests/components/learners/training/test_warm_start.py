@@ -1,0 +1,150 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit, rel_entr
+
+from multilogger.components.actions.labels import Matrix, log_probability
+from multilogger.components.learners.methods import METHODS, learn, planned_epochs
+from multilogger.components.learners.training import network_learner
+from multilogger.components.learners.training.disk_measure import StreamedMeasure
+from multilogger.components.learners.training.measure import Measure
+from multilogger.components.learners.training.memory_measure import MemoryMeasure
+from multilogger.components.learners.training.objectives import NAIVE
+from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.warm_start import clone_best_logger
+from multilogger.components.learners.wcrm import wcrm
+from multilogger.components.log.disk import StreamedLog
+from multilogger.components.log.memory import TrainingLog, densify
+from multilogger.components.policies.network_size import NetworkSize
+from multilogger.components.policies.networks import PolicyNetwork
+from multilogger.components.policies.policy import load_policy, network_logits
+from tests.components.learners.test_resume import check_resume
+
+BEST = 1  # the fair logger of the small problem; the other one is nearly uniform
+CLONING = ("naive", "weighted", "balanced", "weighted-reg", "weighted-exact", "wcrm")
+EVERY_ACTION = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T
+
+
+def cloned(log: TrainingLog, passes: int) -> Matrix:
+    """Logits on all contexts of a linear policy after a warm start alone."""
+    generator = torch.Generator().manual_seed(0)
+    network = PolicyNetwork(log.features, log.labels, NetworkSize((), batch_norm=False), generator)
+    x = torch.from_numpy(densify(log.x))
+    settings = LearnerSettings(warm_start=passes, warm_start_rate=0.03)
+    clone_best_logger(network, x, MemoryMeasure(log, NAIVE, settings), settings, generator)
+    return network_logits(network, x)
+
+
+def divergence(log: TrainingLog, logits: Matrix) -> float:
+    """KL(h_best || h), by enumeration of all actions at all contexts."""
+    own = np.exp(
+        [log_probability(log.logger_logits[BEST], np.tile(y, (log.contexts, 1))) for y in EVERY_ACTION]
+    )
+    copy = np.exp([log_probability(logits, np.tile(y, (log.contexts, 1))) for y in EVERY_ACTION])
+    return float(rel_entr(own, copy).sum(axis=0).mean())
+
+
+def test_clone_approaches_the_best_logger(log: TrainingLog) -> None:
+    start, early, late = (divergence(log, cloned(log, passes)) for passes in (0, 10, 300))
+    assert late < 1e-3 < early < start
+    np.testing.assert_allclose(expit(cloned(log, 300)), expit(log.logger_logits[BEST]), atol=0.02)
+
+
+def test_clone_of_an_unknown_logger_is_its_maximum_likelihood(log: TrainingLog) -> None:
+    """Without features that vary, that is the frequency of each label in the logger's training rows."""
+    blind = replace(log, x=np.ones_like(log.x), logger_logits=())
+    own = (log.logger == BEST) & ~log.validation
+    expected = log.action[own].mean(axis=0)
+    np.testing.assert_allclose(expit(cloned(blind, 300))[0], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_examples_are_training_rows_of_one_logger(
+    log: TrainingLog, streamed: StreamedLog, on_disk: bool
+) -> None:
+    settings = LearnerSettings()
+    measure: Measure = (
+        StreamedMeasure(streamed, NAIVE, settings) if on_disk else MemoryMeasure(log, NAIVE, settings)
+    )
+    own = (log.logger == BEST) & ~log.validation
+    np.testing.assert_array_equal(measure.contexts_of(BEST), np.unique(log.context[own]))
+    batches = list(measure.logged_actions(BEST, 16, torch.Generator().manual_seed(0)))
+    assert len(batches) > 1
+    shown = [torch.cat([context[:, None], action], 1).tolist() for context, action in batches]
+    expected = np.column_stack([log.context[own], log.action[own]])
+    assert sorted(row for batch in shown for row in batch) == sorted(expected.tolist())
+
+
+@pytest.mark.parametrize("method", CLONING)
+def test_first_record_is_of_the_clone(method: str, log: TrainingLog, quick: LearnerSettings) -> None:
+    """A copy has weights of about 1 on the rows of its logger; a wcrm point that may not move is one too."""
+    settings = replace(quick, batch_norm=False, hidden=(), warm_start=300, warm_start_rate=0.03, epochs=2)
+    if method == "wcrm":
+        settings = replace(settings, wcrm_rounds=1, wcrm_l2s=(0.0,), wcrm_iterations=1)
+    records = learn(method, log, settings, 0).records
+    assert len(records) == (2 if method == "wcrm" else 3)
+    assert records[0].effective_share[BEST] > (0.8 if method == "wcrm" else 0.99)
+
+
+@pytest.mark.parametrize("method", CLONING)
+def test_resumed_run_equals_the_unbroken_one(
+    method: str, log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    settings = replace(quick, warm_start=20, epochs=5, checkpoint_every=1)
+    for stop in (1, 4):
+        check_resume(method, log, settings, tmp_path / str(stop), stop)
+
+
+@pytest.mark.parametrize("method", ["naive", "weighted-exact", "wcrm"])
+def test_resumed_run_from_disk_equals_the_unbroken_one(
+    method: str, streamed: StreamedLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    settings = replace(quick, warm_start=5, epochs=3, checkpoint_every=1)
+    settings = replace(settings, wcrm_clips=(10.0,), wcrm_rounds=1, wcrm_iterations=5)
+    check_resume(method, streamed, settings, tmp_path, 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_planned_epochs_are_those_that_are_made(
+    method: str, log: TrainingLog, quick: LearnerSettings
+) -> None:
+    settings = replace(quick, epochs=3, patience=1000, model_epochs=2, wcrm_rounds=1, wcrm_iterations=2)
+    assert len(learn(method, log, settings, 0).records) == planned_epochs(method, settings)
+
+
+def test_files_of_a_policy_without_a_warm_start_do_not_speak_of_one(
+    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+) -> None:
+    """They are byte for byte those that were kept before there were warm starts."""
+    learn("naive", log, replace(quick, epochs=1), 0).policy.save(tmp_path)
+    assert "warm_start" not in (tmp_path / "policy.json").read_text()
+    assert load_policy(tmp_path).settings.warm_start == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_warm_start_clones_nothing(
+    method: str, log: TrainingLog, quick: LearnerSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("cloned without being asked to")
+
+    for module in (network_learner, wcrm):
+        monkeypatch.setattr(module, "clone_best_logger", refuse)
+    learn(method, log, replace(quick, epochs=2), 0)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("method", ["weighted", "wcrm"])
+def test_clone_from_a_log_on_disk_is_as_good(
+    method: str, known: bool, log: TrainingLog, streamed: StreamedLog, quick: LearnerSettings
+) -> None:
+    settings = replace(quick, batch_norm=False, hidden=(), warm_start=100, warm_start_rate=0.05, epochs=1)
+    settings = replace(settings, wcrm_rounds=1, wcrm_l2s=(0.0,), wcrm_iterations=1)
+    logits = log.logger_logits if known else ()
+    clone = learn(method, replace(streamed, logger_logits=logits), settings, 0).records[0]
+    in_memory = learn(method, replace(log, logger_logits=logits), settings, 0).records[0]
+    assert clone.effective_share[BEST] == pytest.approx(in_memory.effective_share[BEST], abs=0.01)
+    assert clone.effective_share[BEST] > 0.8

@@ -1,0 +1,259 @@
+"""The console script as a user types it."""
+
+import errno
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from multilogger.components.errors import BadInput
+from multilogger.flows.cli import app
+from multilogger.flows.pipelines.prepare import prepare
+from multilogger.flows.terminal.errors import explain, one_line_usage
+from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.tracking import Tracker
+from multilogger.tasks.registry import STAGES
+from tests.flows.test_killing import servers_below
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_help_names_every_command(cli: Cli) -> None:
+    shown = cli("--help")
+    assert shown.returncode == 0
+    for command in ("datasets", "stages", "prepare", "stage", "evaluate", "ui"):
+        assert command in shown.stdout
+
+
+def test_help_imports_nothing_heavy(command: str) -> None:
+    script = Path(command).with_name("python")
+    code = (
+        "import sys; from multilogger.flows import cli; "
+        "print(sorted({'prefect', 'mlflow', 'torch', 'sklearn', 'pyarrow', 'numpy'} & set(sys.modules)))"
+    )
+    assert (
+        subprocess.run([script, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "[]"
+    )
+
+
+def test_version(cli: Cli) -> None:
+    shown = cli("--version")
+    assert (shown.returncode, shown.stdout[:14]) == (0, "multilogger 0.")
+
+
+def test_datasets_and_stages_are_listed(cli: Cli) -> None:
+    listed = cli("datasets").stdout
+    assert all(name in listed for name in ("digits", "scene", "yeast", "tmc", "tmc500", "30,438"))
+    stages = cli("stages")
+    assert stages.returncode == 0
+    assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)
+    assert all(
+        name in stages.stdout
+        for name in ("crf_C", "split_by", "passes over the log in an epoch; 'paper' has 10", "eta")
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["prepare", "--dataset", "mnist"], "unknown dataset 'mnist'; choose one of digits"),
+        (["prepare", "--set", "C=-1"], "bad setting train-loggers.C"),
+        (["prepare", "--dataset", "mine", "--features", "3"], "your own files need all of --train"),
+        (["stage", "polish"], "unknown stage 'polish'; choose one of download"),
+        (["stage", "replay", "--set", "passes=0"], "bad setting replay.passes"),
+        (
+            ["learn", "--method", "naive", "--set", "tau=2"],
+            "tau: naive does not read it (read by -reg methods); leave it out",
+        ),
+        (["stage", "learn", "--method", "crf", "--set", "epochs=2"], "epochs: crf learns nothing"),
+    ],
+)
+def test_typing_errors_are_one_line(cli: Cli, store_root: Path, arguments: list[str], message: str) -> None:
+    failed = cli(*arguments)
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert failed.stderr.startswith("multilogger: ")
+    assert message in failed.stderr
+    assert failed.stderr.count("\n") == 1
+    assert not (store_root / "artifacts").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["reproduce", "--seeds", "x"],
+            "invalid value for '--seeds': .*integer.* \\(see '.*reproduce --help'\\)",
+        ),
+        (["learn", "--seed", "-1"], "invalid value for '--seed': .*0"),
+        (["evaluate", "--logs", "log"], "missing option '--policy'"),
+        (["learn", "--colour", "red"], "no such option: --colour"),
+        (["prepar"], "no such command 'prepar'"),
+    ],
+)
+def test_wrong_options_are_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as stopped, one_line_usage():
+        app(arguments, standalone_mode=False)
+    shown = capsys.readouterr()
+    assert (stopped.value.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert re.match(f"multilogger: {message}", shown.err)
+
+
+def test_no_command_shows_the_help_alone(cli: Cli) -> None:
+    shown = cli()
+    assert (shown.returncode, shown.stderr) == (2, "")
+    assert "reproduce" in shown.stdout
+
+
+def test_missing_mirror_file_is_one_line(cli: Cli, store_root: Path, tmp_path: Path) -> None:
+    failed = cli("prepare", "--dataset", "yeast", MULTILOGGER_MIRROR=str(tmp_path))
+    assert failed.returncode == 2
+    assert failed.stderr.count("\n") == 1
+    assert "the mirror has no file" in failed.stderr
+    assert store_root.is_dir()
+
+
+def test_debug_shows_the_traceback(cli: Cli) -> None:
+    assert "Traceback" in cli("--debug", "prepare", "--set", "C=-1").stderr
+
+
+def test_unwritable_store_is_one_line(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    failed = cli("prepare", MULTILOGGER_HOME=str(tmp_path / "file" / "store"))
+    assert failed.returncode == 2
+    assert failed.stderr.count("\n") == 1
+    assert "choose another folder with MULTILOGGER_HOME" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"PREFECT_API_URL": "http://127.0.0.1:9/api"}, "no Prefect server answers at PREFECT_API_URL"),
+        (
+            {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"},
+            "MLflow's store at http://127.0.0.1:9 does not answer",
+        ),
+    ],
+)
+def test_servers_that_are_down_are_said(
+    cli: Cli, store_root: Path, variables: dict[str, str], message: str
+) -> None:
+    failed = cli("prepare", **variables)
+    assert failed.returncode == 2
+    assert message in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert store_root.is_dir()
+
+
+def test_damaged_databases_are_said(cli: Cli, store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (store_root / "mlflow.db").write_text("not a database")
+    broken = cli("prepare")
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
+    assert "move a damaged database file away" in broken.stderr
+    monkeypatch.delenv("PREFECT_API_URL")
+    (store_root / "prefect").mkdir(exist_ok=True)
+    (store_root / "prefect" / "prefect.db").write_text("not a database, by any means")
+    broken = cli("prepare", PREFECT_HOME=str(store_root / "prefect"))
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
+    assert "move it away and run again" in broken.stderr
+
+
+def test_ui_of_an_empty_store_is_refused(cli: Cli, tmp_path: Path) -> None:
+    failed = cli("ui", MULTILOGGER_HOME=str(tmp_path / "empty"))
+    assert failed.returncode == 2
+    assert "has no runs yet" in failed.stderr
+    assert not (tmp_path / "empty").exists()
+
+
+def test_full_disk_is_said_with_its_remedy() -> None:
+    """/dev/full gives the kernel's own error; wrapped as deep as a stage would wrap it."""
+    try:
+        try:
+            with Path("/dev/full").open("wb", buffering=0) as full:
+                full.write(b"x")
+        except OSError as error:
+            raise RuntimeError("while writing") from error
+    except RuntimeError as wrapped:
+        line, code = explain(wrapped)
+    assert line.startswith("the disk is full: free some space, or move the store with MULTILOGGER_HOME")
+    assert code == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "code"),
+    [
+        (PermissionError(errno.EACCES, "denied", "/x"), "no permission: mend it, or .* \\(/x\\)", 2),
+        (BadInput("two\nlines"), "^two lines$", 2),
+        (ZeroDivisionError("oops"), "unexpected ZeroDivisionError: oops; run again with --debug", 1),
+    ],
+)
+def test_explanations(error: Exception, line: str, code: int) -> None:
+    text, given = explain(error)
+    assert re.search(line, text)
+    assert given == code
+
+
+def test_stage_says_its_inputs_and_where_the_result_is(cli: Cli, store_root: Path) -> None:
+    prepare()
+    done = cli("stage", "replay", "--set", "passes=1,2")
+    assert done.returncode == 0, done.stderr
+    assert "Inputs" in done.stdout
+    assert "artifacts/train-loggers/" in done.stdout
+    assert "artifacts/replay/" in done.stdout
+    run_id = next(line.split()[-1] for line in done.stdout.splitlines() if line.startswith("MLflow run"))
+    assert (store_root / "mlflow-artifacts" / "digits" / run_id / "artifacts" / "summary.json").is_file()
+
+
+def test_ephemeral_server_by_default(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server, no database, no network: what `make run` does on a fresh machine."""
+    monkeypatch.delenv("PREFECT_API_URL")
+    monkeypatch.delenv("PREFECT_HOME")
+    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path / "store"))
+    process = subprocess.Popen(
+        [command, "prepare"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    servers = {0}
+    while process.poll() is None:
+        servers.add(servers_below(process.pid))
+        time.sleep(0.5)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert servers == {0, 1}
+    assert out.count("computed") == 3
+    assert "multilogger ui" in out
+    assert (tmp_path / "store" / "prefect" / "prefect.db").is_file()
+
+
+def test_ui_serves_this_store_and_stops_on_interrupt(cli: Cli, command: str, store_root: Path) -> None:
+    Tracker(Store(store_root).open()).experiment("digits")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([command, "ui", "--port", str(port)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        assert f"http://127.0.0.1:{port}" in process.stdout.readline()
+        url = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get-by-name?experiment_name=multilogger%2Fdigits"
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            assert b"multilogger/digits" in answer.read()
+        busy = cli("ui", "--port", str(port))
+        assert (busy.returncode, busy.stderr) == (
+            2,
+            f"multilogger: port {port} is in use; choose another with --port\n",
+        )
+    finally:
+        os.kill(process.pid, signal.SIGINT)
+        rest, _ = process.communicate(timeout=30)
+    assert rest.strip() == "Stopped"
+    assert process.returncode == 0

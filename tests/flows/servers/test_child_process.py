@@ -1,0 +1,114 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from multilogger.components.errors import BadInput
+from multilogger.flows.servers import child_process
+from multilogger.flows.servers.child_process import (
+    PROGRAMS,
+    ChildProcess,
+    deferring_endings,
+    lock_path,
+    stop_orphans,
+    until_stopped,
+)
+from multilogger.tasks.engine.locks import FileLock, is_held
+from multilogger.tasks.engine.store import Store
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+WITH_CHILD = (
+    "import subprocess, sys, time; "
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
+    "print(child.pid, flush=True); time.sleep(60)"
+)
+
+
+def alive(pid: int) -> bool:
+    """Does the process run? One that ended and waits to be collected does not."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return bool(shown.stdout.strip()) and not shown.stdout.strip().startswith("Z")
+
+
+def first_number(path: Path) -> int:
+    while not path.read_text().strip():
+        time.sleep(0.02)
+    return int(path.read_text().split()[0])
+
+
+@pytest.fixture(autouse=True)
+def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orphans are children of the test here, which stay as zombies until it collects them."""
+    monkeypatch.setattr(child_process, "GRACE_SECONDS", 1.0)
+
+
+def test_only_orphans_are_stopped(tmp_path: Path) -> None:
+    """Three processes with a server's lock: an orphan, one whose parent lives, one that is no server."""
+    store = Store(tmp_path).open()
+    marker = PROGRAMS["ephemeral"]
+    orphan, watched, stranger = (subprocess.Popen([*SLEEP, name]) for name in (marker, marker, "other"))
+    try:
+        for process in (orphan, watched, stranger):
+            lock_path(store, "ephemeral", process.pid).touch()
+        with FileLock(lock_path(store, "ephemeral", watched.pid)):
+            stop_orphans(store)
+            assert orphan.wait(10) != 0
+            assert watched.poll() is None
+            assert stranger.poll() is None
+        assert [path.name for path in store.locks.iterdir()] == [f"server-ephemeral-{watched.pid}"]
+    finally:
+        for process in (orphan, watched, stranger):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("deaf", ["", DEAF])
+def test_orphans_end_with_their_children(tmp_path: Path, deaf: str) -> None:
+    store = Store(tmp_path).open()
+    with (tmp_path / "out").open("w") as output:
+        leader = subprocess.Popen(
+            [sys.executable, "-c", deaf + WITH_CHILD, PROGRAMS["mlflow"]],
+            stdout=output,
+            start_new_session=True,
+        )
+    child = first_number(tmp_path / "out")
+    lock_path(store, "mlflow", leader.pid).touch()
+    stop_orphans(store)
+    assert leader.wait(10) == (-signal.SIGKILL if deaf else -signal.SIGTERM)
+    assert not alive(child)
+    assert not list(store.locks.iterdir())
+
+
+@pytest.mark.parametrize("deaf", ["", DEAF])
+def test_the_whole_group_ends_with_the_block(tmp_path: Path, deaf: str) -> None:
+    store = Store(tmp_path).open()
+    log = tmp_path / "log"
+    with ChildProcess(store, "mlflow", [sys.executable, "-c", deaf + WITH_CHILD], log) as started:
+        child = first_number(log)
+        assert is_held(lock_path(store, "mlflow", started.process.pid))
+        assert alive(child)
+        started.check_alive()
+    assert not alive(started.process.pid)
+    assert not alive(child)
+    assert not list(store.locks.iterdir())
+    with pytest.raises(BadInput, match=f"mlflow stopped with exit code .*{log} says why"):
+        started.check_alive()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_endings_wait_for_the_end_of_a_block(
+    ending: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = []
+    with until_stopped():
+        with deferring_endings():
+            os.kill(os.getpid(), ending)
+            done.append("in the block")
+        done.append("after it")
+    assert done == ["in the block"]
+    assert capsys.readouterr().out == "Stopped\n"

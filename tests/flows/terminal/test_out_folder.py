@@ -1,0 +1,31 @@
+"""Where results may go: said before any work, and nothing is made for work that fails."""
+
+from pathlib import Path
+
+import pytest
+
+from multilogger.components.errors import BadInput
+from multilogger.flows.reproduction.parameters import reproduce_parameters
+from multilogger.flows.terminal.out_folder import check_folder, writable_folder
+
+
+def test_checking_makes_nothing_and_making_does(tmp_path: Path) -> None:
+    folder = tmp_path / "some" / "where"
+    check_folder(folder)
+    assert not list(tmp_path.iterdir())
+    assert writable_folder(folder) == folder
+    check_folder(folder)
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("below", ["", "deeper/still"])
+def test_a_file_in_the_way_is_refused_before_a_reproduction_begins(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    out = tmp_path / "file" / below
+    for refuse in (check_folder, writable_folder):
+        with pytest.raises(
+            BadInput, match=rf"cannot write to the output folder {out} \(.*\); choose another"
+        ):
+            refuse(out)
+    with pytest.raises(BadInput, match="choose another with --out"):
+        reproduce_parameters("table2", ["digits"], ["crf"], 1, None, None, out, None, 1)
