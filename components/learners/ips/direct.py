@@ -7,12 +7,14 @@ from torch import Tensor
 from multilogger.components.actions.torch_labels import log_probability
 from multilogger.components.learners.reg.constraint import Constraint
 from multilogger.components.learners.reg.draws import open_draws
+from multilogger.components.learners.reg.method import ConstraintSettings, WeightedRegSettings
 from multilogger.components.learners.training.network_learner import RiskLearner
 from multilogger.components.learners.training.objectives import Objective, minibatch_risk
 from multilogger.components.learners.training.open_measure import open_measure
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.row_batches import RowBatch, open_rows
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.rules import rules_of
+from multilogger.components.learners.training.settings import RiskSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 
@@ -25,13 +27,31 @@ class DirectLearner(RiskLearner):
     """
 
     def __init__(
-        self, log: LearnerLog, objective: Objective, constrained: bool, settings: LearnerSettings, seed: int
+        self,
+        log: LearnerLog,
+        objective: Objective,
+        settings: RiskSettings,
+        seed: int,
+        constraint: ConstraintSettings | None = None,
     ) -> None:
-        super().__init__(log, open_measure(log, objective, settings), settings, seed, fused=True)
+        rules = rules_of(settings)
+        if constraint is not None:
+            floor = constraint.constraint_floor if isinstance(constraint, WeightedRegSettings) else 0.0
+            rules = rules_of(settings, constraint.kappa, floor)
+        super().__init__(log, open_measure(log, objective, rules), settings, seed, fused=True)
         self.objective, self.rows = objective, open_rows(log, objective, settings, seed, self.generator)
         self.constraint = (
-            Constraint(self.network, self.x, open_draws(log, self.rows), log, self.measure, seed)
-            if constrained
+            Constraint(
+                self.network,
+                self.x,
+                open_draws(log, self.rows),
+                log,
+                self.measure,
+                constraint,
+                settings.batch_size,
+                seed,
+            )
+            if constraint is not None
             else None
         )
 

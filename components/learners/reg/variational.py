@@ -12,7 +12,7 @@ from multilogger.components.actions.torch_labels import relaxed_sample, whole
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.reg.discriminators import Discriminators
 from multilogger.components.learners.reg.divergence_estimator import Scene
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.reg.method import ConstraintSettings
 from multilogger.components.learners.training.state import (
     State,
     module_state,
@@ -61,7 +61,7 @@ class VariationalGauge:
     numbers, and F would estimate no divergence between h and h_j.
     """
 
-    def __init__(self, scene: Scene, features: int, labels: int, settings: LearnerSettings) -> None:
+    def __init__(self, scene: Scene, features: int, labels: int, settings: ConstraintSettings) -> None:
         self.scene, self.tau, self.batch_norm = scene, settings.tau, settings.discriminator_batch_norm
         self.discriminators = Discriminators(
             scene.gauged, features, labels, settings.discriminator_size, scene.generator

@@ -15,7 +15,8 @@ from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
 from multilogger.components.learners.training.objectives import Objective
 from multilogger.components.learners.training.record import FINITE_CLIP
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift
+from multilogger.components.learners.training.rules import Rules
+from multilogger.components.learners.training.settings import LossShift
 from multilogger.components.log.disk import Chunk, PolicyTable, StreamedLog
 
 
@@ -88,10 +89,10 @@ class StreamedLook(Look):
     def __init__(self, measure: "StreamedMeasure", logits: Matrix) -> None:
         super().__init__(logits, measure.loggers, measure.counts, measure.objective.average)
         self.sums = measure.sums(logits)
-        self._objective, self._settings = measure.objective, measure.settings
+        self._objective, self._rules = measure.objective, measure.rules
 
     def shares(self) -> Vector:
-        return self._objective.shares_from(self.sums.clipped, self._settings)
+        return self._objective.shares_from(self.sums.clipped, self._rules)
 
     def train_risk(self, shares: Vector) -> float:
         return float(shares @ np.array([s.mean_u for s in self.sums.clipped]))
@@ -116,8 +117,8 @@ class StreamedLook(Look):
 class StreamedMeasure(Measure):
     """Measures policies of one run on both sides of the split, at one pass over the log each."""
 
-    def __init__(self, log: StreamedLog, objective: Objective, settings: LearnerSettings) -> None:
-        super().__init__(log, log.train.counts, objective, settings)
+    def __init__(self, log: StreamedLog, objective: Objective, rules: Rules) -> None:
+        super().__init__(log, log.train.counts, objective, rules)
         self.log = log
 
     def look(self, logits: Matrix) -> StreamedLook:
@@ -144,7 +145,7 @@ class StreamedMeasure(Measure):
         clipped, raw = [LoggerStats()] * loggers, [LoggerStats()] * loggers
         train, validation = [WeightSpread()] * loggers, [WeightSpread()] * loggers
         moments = LoggerMoments(self.log)
-        running = self.settings.loss_shift is LossShift.RUNNING
+        running = self.rules.loss_shift is LossShift.RUNNING
         for chunk in self.log.chunks():
             j, batch = chunk.logger, chunk.under(policy)
             finite = importance_weights(batch.log_target, batch.log_propensity, FINITE_CLIP)
@@ -154,7 +155,7 @@ class StreamedMeasure(Measure):
                 continue
             train[j] = train[j].update(finite)
             denominator = chunk.log_average if self.objective.average else batch.log_propensity
-            weights = importance_weights(batch.log_target, denominator, self.settings.weight_clip)
+            weights = importance_weights(batch.log_target, denominator, self.rules.weight_clip)
             with np.errstate(over="ignore"):  # squares of weights near 1e300, which only lambda* looks at
                 clipped[j] = clipped[j].update(weights, batch.delta)
                 if running:

@@ -17,7 +17,7 @@ from multilogger.components.actions.torch_labels import KnownLoggers
 from multilogger.components.estimators.constraint import constraint_value, equivalent_rho
 from multilogger.components.learners.training.objectives import Objective, constraint_shares, shift_from
 from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf, validation_score
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.rules import Rules
 from multilogger.components.learners.training.snapshot import ContextLook
 from multilogger.components.log.disk import LearnerLog
 
@@ -81,9 +81,9 @@ class Measure(ABC):
         log: LearnerLog,
         counts: Vector,
         objective: Objective,
-        settings: LearnerSettings,
+        rules: Rules,
     ) -> None:
-        self.labels, self.counts, self.objective, self.settings = log.labels, counts, objective, settings
+        self.labels, self.counts, self.objective, self.rules = log.labels, counts, objective, rules
         self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
 
     @abstractmethod
@@ -108,8 +108,8 @@ class Measure(ABC):
 
     def loss_shift(self) -> float:
         """What the objective subtracts from each delta, before any running risk is known."""
-        whole = shift_from(self.mean_losses(), self.labels, self.settings.loss_shift)
-        return self.settings.shift_share * whole
+        whole = shift_from(self.mean_losses(), self.labels, self.rules.loss_shift)
+        return self.rules.shift_share * whole
 
     def record(
         self,
@@ -122,7 +122,7 @@ class Measure(ABC):
         allowed: float | None = None,
     ) -> EpochRecord:
         """Everything about one epoch; `allowed` is what the constraint may be, kappa unless it is given."""
-        kappa = self.settings.kappa if allowed is None else allowed
+        kappa = self.rules.kappa if allowed is None else allowed
         spreads = look.train_spreads()
         constraint = expm1_or_inf(look.log_constraint(shares))
         risk = look.validation_risk()
@@ -157,12 +157,12 @@ class Measure(ABC):
         """The lambda_j of the constraint; that on h_avg has them all equal (section 6)."""
         if self.objective.average:
             return np.full(len(shares), 1.0 / self.counts.sum())
-        floored = constraint_shares(shares, self.settings.constraint_floor)
+        floored = constraint_shares(shares, self.rules.constraint_floor)
         return np.asarray(floored / self.counts, dtype=np.float64)
 
     def score(self, risk: Risk) -> float:
         """What epochs are compared by."""
-        return validation_score(risk.value, risk.standard_error, self.settings.pessimism)
+        return validation_score(risk.value, risk.standard_error, self.rules.pessimism)
 
     def eligible(self, look: Look) -> bool:
         """Whether the better-supported logger, that of the largest effective share, has S near 1.
@@ -171,5 +171,5 @@ class Measure(ABC):
         mean weight may be near 1 by chance: `least_effective_rows` asks for more of them.
         """
         best = max(look.validation_spreads(), key=lambda spread: spread.effective_share)
-        near = self.settings.least_mean_weight <= best.mean <= self.settings.most_mean_weight
-        return bool(near and best.effective_rows >= self.settings.least_effective_rows)
+        near = self.rules.least_mean_weight <= best.mean <= self.rules.most_mean_weight
+        return bool(near and best.effective_rows >= self.rules.least_effective_rows)

@@ -14,7 +14,7 @@ from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRul
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
 from multilogger.components.learners.training.objectives import Objective
 from multilogger.components.learners.training.record import FINITE_CLIP
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.rules import Rules
 from multilogger.components.log.memory import LogPart, TrainingLog
 
 
@@ -23,7 +23,7 @@ class MemoryLook(Look):
 
     def __init__(self, measure: "MemoryMeasure", logits: Matrix) -> None:
         super().__init__(logits, measure.loggers, measure.counts, measure.objective.average)
-        self._measure, self._objective, self._settings = measure, measure.objective, measure.settings
+        self._measure, self._objective, self._rules = measure, measure.objective, measure.rules
 
     @cached_property
     def train(self) -> LoggedBatch:
@@ -36,10 +36,10 @@ class MemoryLook(Look):
         return self._measure.validation.under(self.logits)
 
     def shares(self) -> Vector:
-        return self._objective.shares(self.train, self._settings)
+        return self._objective.shares(self.train, self._rules)
 
     def train_risk(self, shares: Vector) -> float:
-        return self._risk(shares, WeightRule(self._settings.weight_clip))
+        return self._risk(shares, WeightRule(self._rules.weight_clip))
 
     def running_risk(self, shares: Vector) -> float:
         return self._risk(shares, SELF_NORMALISED)
@@ -64,9 +64,9 @@ class MemoryLook(Look):
 class MemoryMeasure(Measure):
     """Measures policies of one run on the `train` and `validation` rows, which it holds."""
 
-    def __init__(self, log: TrainingLog, objective: Objective, settings: LearnerSettings) -> None:
+    def __init__(self, log: TrainingLog, objective: Objective, rules: Rules) -> None:
         self.train, self.validation = log.part(validation=False), log.part(validation=True)
-        super().__init__(log, self.train.counts, objective, settings)
+        super().__init__(log, self.train.counts, objective, rules)
 
     def look(self, logits: Matrix) -> MemoryLook:
         return MemoryLook(self, logits)

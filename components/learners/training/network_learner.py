@@ -6,7 +6,7 @@ import torch
 
 from multilogger.components.actions.labels import Matrix
 from multilogger.components.learners.training.measure import Look, Measure
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift
+from multilogger.components.learners.training.settings import LossShift, NetworkSettings, RiskSettings
 from multilogger.components.learners.training.state import (
     State,
     module_state,
@@ -31,7 +31,7 @@ class NetworkLearner:
     """A network policy on the log's contexts; `generator` has drawn its weights and goes on from there."""
 
     def __init__(
-        self, log: LearnerLog, settings: LearnerSettings, seed: int, **adam: Unpack[AdamOptions]
+        self, log: LearnerLog, settings: NetworkSettings, seed: int, **adam: Unpack[AdamOptions]
     ) -> None:
         self.settings = settings
         self.generator = torch.Generator().manual_seed(seed)
@@ -71,11 +71,13 @@ class NetworkLearner:
 class RiskLearner(NetworkLearner):
     """A network policy that descends an estimated risk; lambda* is recomputed at the start of each epoch."""
 
+    settings: RiskSettings
+
     def __init__(
         self,
         log: LearnerLog,
         measure: Measure,
-        settings: LearnerSettings,
+        settings: RiskSettings,
         seed: int,
         **adam: Unpack[AdamOptions],
     ) -> None:

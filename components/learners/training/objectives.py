@@ -19,7 +19,8 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import logger_stats
 from multilogger.components.estimators.lambda_star import Stats, lambda_star
 from multilogger.components.estimators.logged_batch import LoggedBatch
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.rules import Rules
+from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.learners.training.tensor_rows import TensorRows
 
 
@@ -34,23 +35,24 @@ class Objective:
     def log_denominator(self, rows: TensorRows) -> Tensor:
         return rows.log_average if self.average else rows.log_propensity
 
-    def shares(self, batch: LoggedBatch, settings: LearnerSettings) -> Vector:
+    def shares(self, batch: LoggedBatch, rules: Rules) -> Vector:
         """n_j lambda_j of each logger, which sum to 1: (J,). No gradient passes through them."""
-        if not self.reweighted or settings.freeze_lambda:
+        if not self.reweighted or rules.freeze_lambda:
             return batch.counts / batch.rows
-        return self.shares_from(logger_stats(batch, settings.weight_clip), settings)
+        return self.shares_from(logger_stats(batch, rules.weight_clip), rules)
 
-    def shares_from(self, stats: Stats, settings: LearnerSettings) -> Vector:
+    def shares_from(self, stats: Stats, rules: Rules) -> Vector:
         """The same from the statistics of rows that need not be in memory: (J,)."""
         counts = np.array([s.count for s in stats], dtype=np.float64)
-        if not self.reweighted or settings.freeze_lambda:
+        if not self.reweighted or rules.freeze_lambda:
             return np.asarray(counts / counts.sum(), dtype=np.float64)
-        return floor_shares(counts * lambda_star(stats), settings.lambda_floor)
+        return floor_shares(counts * lambda_star(stats), rules.lambda_floor)
 
 
 NAIVE = Objective("naive")
 WEIGHTED = Objective("weighted", reweighted=True)
 BALANCED = Objective("balanced", average=True)
+OBJECTIVES = {objective.name: objective for objective in (NAIVE, WEIGHTED, BALANCED)}
 
 
 def floor_shares(shares: Vector, floor: float) -> Vector:

@@ -4,12 +4,12 @@ from multilogger.components.learners.training.disk_measure import StreamedMeasur
 from multilogger.components.learners.training.measure import Measure
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import Objective
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.rules import Rules
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 
 
-def open_measure(log: LearnerLog, objective: Objective, settings: LearnerSettings) -> Measure:
+def open_measure(log: LearnerLog, objective: Objective, rules: Rules) -> Measure:
     """What is measured of policies under one objective."""
     if isinstance(log, StreamedLog):
-        return StreamedMeasure(log, objective, settings)
-    return MemoryMeasure(log, objective, settings)
+        return StreamedMeasure(log, objective, rules)
+    return MemoryMeasure(log, objective, rules)

@@ -13,14 +13,18 @@ from torch import Tensor
 
 from multilogger.components.actions.torch_labels import cross_entropy, marginals
 from multilogger.components.learners.training.measure import Example, Measure
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.settings import WarmStartSettings
 from multilogger.components.policies.networks import PolicyNetwork
 
 BATCH_ROWS = 500
 
 
 def clone_best_logger(
-    network: PolicyNetwork, x: Tensor, measure: Measure, settings: LearnerSettings, generator: torch.Generator
+    network: PolicyNetwork,
+    x: Tensor,
+    measure: Measure,
+    settings: WarmStartSettings,
+    generator: torch.Generator,
 ) -> None:
     """Teach a policy to act as the logger with the lowest mean loss does, at the contexts of its rows.
 
@@ -44,7 +48,7 @@ def shuffled(examples: Example, batch_rows: int, generator: torch.Generator) -> 
 
 
 def clone(
-    network: PolicyNetwork, x: Tensor, one_pass: Callable[[], Iterator[Example]], settings: LearnerSettings
+    network: PolicyNetwork, x: Tensor, one_pass: Callable[[], Iterator[Example]], settings: WarmStartSettings
 ) -> None:
     """Descend the cross entropy of the examples, which is least at the logger's own probabilities.
 
@@ -55,7 +59,7 @@ def clone(
     network.train()
     for _ in range(settings.warm_start):
         for contexts, targets in one_pass():
-            if len(contexts) <= settings.batch_norm:  # no statistics of a single row
+            if len(contexts) <= network.size.batch_norm:  # no statistics of a single row
                 continue
             loss = cross_entropy(network(x.index_select(0, contexts)), targets)
             optimiser.zero_grad()

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.method import Group
 from multilogger.components.reproduction.names import MethodGroup, method_group, method_rank, preset_rank
 from multilogger.components.reproduction.paper_figures import paper_exp
 from multilogger.components.reproduction.results import (
@@ -71,7 +73,8 @@ def best_learned(rows: list[Table2Row], dataset: str) -> Table2Row | None:
 
 def _direct(method: str) -> str:
     """`weighted-reg` -> `weighted`; of another method a name that no method has."""
-    return method.removesuffix("-reg") if method.endswith("-reg") else ""
+    constrained = method in METHODS and METHODS[method].group is Group.CONSTRAINED
+    return METHODS[method].twin if constrained else ""
 
 
 def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:

@@ -18,12 +18,13 @@ from multilogger.components.learners.training.disk_measure import (
 )
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting
 
 EXACT = 1e-9
-SETTINGS = LearnerSettings(clip=3.0, kappa=2.0, loss_shift=LossShift.RUNNING)
+SETTINGS = EverySetting(clip=3.0, kappa=2.0, loss_shift=LossShift.RUNNING)
 
 
 def policies(log: TrainingLog) -> dict[str, Matrix]:
