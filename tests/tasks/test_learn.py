@@ -16,7 +16,7 @@ from multilogger.tasks.learn import LearnSettings, learn_policy, load_learned
 from multilogger.tasks.log_files import count_log
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, load_scores, train_loggers
-from tests.tasks.test_stages import make
+from tests.tasks.conftest import make
 
 Inputs = dict[str, Artifact]
 
