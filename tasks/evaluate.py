@@ -26,7 +26,7 @@ from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
-from multilogger.tasks.log_files import open_learner_log
+from multilogger.tasks.log_files import bandit_log_used, open_learner_log
 
 if TYPE_CHECKING:
     from multilogger.components.log.disk import StreamedLog
@@ -51,7 +51,7 @@ class Evaluation(BaseModel):
     certificates: dict[str, dict[str, float]]
 
 
-@stage("evaluate", version=2)
+@stage("evaluate", version=2, dataset=bandit_log_used)
 def evaluate(
     settings: EvaluateSettings,
     data: Artifact,
