@@ -9,7 +9,6 @@ from multilogger.components.datasets.losses import HAMMING, Loss, find_loss
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.model_logging import DatasetUsed
 from multilogger.tasks.engine.stage_run import StageRun, read_json
-from multilogger.tasks.replay import load_summary
 
 
 class DatasetFacts(BaseModel):
@@ -63,6 +62,12 @@ def load_train(data: Artifact) -> LabelledData:
 
 def load_test(data: Artifact) -> LabelledData:
     return load_split(data.folder / "test.safetensors")
+
+
+def load_summary(log: Artifact) -> dict[str, dict[str, float]]:
+    """Rows, validation rows and mean loss of each logger."""
+    summary: dict[str, dict[str, float]] = read_json(log.folder / "summary.json")
+    return summary
 
 
 def bandit_log_used(inputs: Mapping[str, Artifact]) -> DatasetUsed | None:

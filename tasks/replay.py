@@ -19,7 +19,7 @@ from multilogger.tasks.dataset_files import load_facts, load_loss, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import Bar
 from multilogger.tasks.engine.stage import IntList, StageSettings, stage
-from multilogger.tasks.engine.stage_run import StageRun, read_json
+from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.train_loggers import load_loggers, logger_name
 
 if TYPE_CHECKING:
@@ -75,12 +75,6 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
             summary[logger_name(j)] = tally.summary()
     run.save_json("summary.json", summary)
     run.log_metrics({f"{kind}/{who}": v for who, values in summary.items() for kind, v in values.items()})
-
-
-def load_summary(log: Artifact) -> dict[str, dict[str, float]]:
-    """Rows, validation rows and mean loss of each logger."""
-    summary: dict[str, dict[str, float]] = read_json(log.folder / "summary.json")
-    return summary
 
 
 class _Tally:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from multilogger.components.evaluation.support import FEW_EFFECTIVE_ROWS
 from multilogger.flows.terminal.terminal import Rows
+from multilogger.tasks.dataset_files import load_summary
 from multilogger.tasks.engine.execution import Outcome, Status
 from multilogger.tasks.evaluate import load_evaluation
-from multilogger.tasks.replay import load_summary
 from multilogger.tasks.train_loggers import load_scores
 
 

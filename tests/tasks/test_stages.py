@@ -12,13 +12,13 @@ from multilogger.components.datasets.labelled_data import load_split
 from multilogger.components.errors import BadInput
 from multilogger.components.log.schema import open_log, to_rows
 from multilogger.components.loggers.replay import SplitBy
-from multilogger.tasks.dataset_files import load_facts, load_train
+from multilogger.tasks.dataset_files import load_facts, load_summary, load_train
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact, manifest_of
 from multilogger.tasks.engine.stage import Stage, StageSettings
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.reduce import ReduceSettings, narrow_data, reduce
-from multilogger.tasks.replay import LOG_FOLDER, ReplaySettings, load_summary, replay
+from multilogger.tasks.replay import LOG_FOLDER, ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, load_loggers, load_scores, train_loggers
 
 
