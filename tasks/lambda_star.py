@@ -24,7 +24,7 @@ class LambdaStarSettings(StageSettings):
     """Nothing to set: lambda* follows from the log and the policy."""
 
 
-@stage("lambda-star", version=2, dataset=bandit_log_used)
+@stage("lambda-star", version=3, dataset=bandit_log_used)
 def estimate_lambda_star(
     settings: LambdaStarSettings,  # noqa: ARG001 - every stage has settings
     data: Artifact,
