@@ -21,11 +21,9 @@ from multilogger.components.learners.exact.batches import ExactBatch, open_conte
 from multilogger.components.learners.exact.method import ExactSettings, WeightedExactSettings
 from multilogger.components.learners.exact.multiplier import Candidates, Multiplier, log_terms
 from multilogger.components.learners.reg.divergence_estimator import check_loggers_known
-from multilogger.components.learners.training.network_learner import RiskLearner
-from multilogger.components.learners.training.objectives import Objective, row_risk
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import RiskLearner, open_measure
+from multilogger.components.learners.training.objectives import Objective, row_risk, rules_of
 from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf
-from multilogger.components.learners.training.rules import rules_of
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 
