@@ -90,7 +90,7 @@ def test_table2_of_the_results_has_a_column_per_preset(readme: dict[str, Any], t
     text = lines(
         f"{TABLE2},constraint",
         "yeast,naive-reg,paper,2,4.000000,3.900000,4.100000,3.9,3.551,",
-        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,open",
+        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,same",
         "yeast,logger-1,tuned,1,6.000000,,,2.9,6.898,",
         "scene,dr,tuned,2,0.500000,0.400000,0.600000,0.4,,",
     )
@@ -99,7 +99,7 @@ def test_table2_of_the_results_has_a_column_per_preset(readme: dict[str, Any], t
     assert readme["table2"](tmp_path) == (
         f"**yeast**\n\n{head}"
         "| `logger-1` |  |  | 6.000 | 6.898 |\n"
-        "| `naive-reg` | 4.000 ± 0.100 |  | constraint open | 3.551 |\n\n"
+        "| `naive-reg` | 4.000 ± 0.100 |  | same as direct | 3.551 |\n\n"
         f"**scene**\n\n{head}"
         "| `dr` |  |  | 0.500 ± 0.100 |  |"
     )
