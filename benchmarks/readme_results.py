@@ -231,8 +231,8 @@ def _exp(row: Row | None) -> str:
 
 
 def _short(row: Row) -> str:
-    if row.get("constraint") == "open":
-        return OPEN
+    if row.get("constraint") == "same":
+        return SAME_AS_DIRECT
     return f"{float(row['exp_mean']):.3f}" if row["exp_mean"] else ""
 
 
