@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from multilogger.components.actions.labels import Actions, Matrix, Vector, log_probability_at
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import WeighedRows
@@ -68,6 +69,11 @@ class TrainingLog:
     def labels(self) -> int:
         """q, also the largest Hamming loss L."""
         return int(self.action.shape[1])
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](self.labels)
 
     @property
     def total_delta(self) -> float:

@@ -4,7 +4,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import log_probability
 from multilogger.components.learners.training.network_learner import RiskLearner, open_measure
 from multilogger.components.learners.training.objectives import Objective, Rules, minibatch_risk, rules_of
 from multilogger.components.learners.training.record import EpochRecord
@@ -55,7 +54,9 @@ class DirectLearner(RiskLearner):
     def descend_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> None:
         """Algorithm 1, steps 3 and 4."""
         self.network.train()
-        log_target = log_probability(self.network(self.x.index_select(0, rows.context)), rows.action)
+        log_target = self.space.log_probability(
+            self.network(self.x.index_select(0, rows.context)), rows.action
+        )
         risk = minibatch_risk(
             log_target.view(rows.delta.shape),
             rows.log_denominator,

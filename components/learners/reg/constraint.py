@@ -51,7 +51,17 @@ class Constraint:
         stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         logits = float_logits(log.logger_logits)
-        scene = Scene(network, x, draws, logits, measure.counts, average, settings.batch_size, generator)
+        scene = Scene(
+            log.space.torch,
+            network,
+            x,
+            draws,
+            logits,
+            measure.counts,
+            average,
+            settings.batch_size,
+            generator,
+        )
         self.settings, self.scene = settings, scene
         self.floor = measure.rules.constraint_floor
         self.gauge: Gauge = (

@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.actions.torch_labels import KnownLoggers, log_d2_each
+from multilogger.components.actions.space import KnownLoggers
 from multilogger.components.estimators.constraint import (
     constraint_coefficients,
     constraint_value,
@@ -50,7 +50,7 @@ class ContextLook:
             return np.full((len(self.logits), len(self._counts)), math.nan)
         with torch.inference_mode():
             # Rounding may leave a sum at -1e-16 where the policies agree; d_2 >= 1 always.
-            return log_d2_each(torch.from_numpy(self.logits), self._loggers).clamp_min(0.0).numpy()
+            return self._loggers.log_d2(torch.from_numpy(self.logits)).clamp_min(0.0).numpy()
 
     @cached_property
     def log_d2(self) -> Vector:
@@ -139,7 +139,8 @@ class Measure(ABC):
         rules: Rules,
     ) -> None:
         self.labels, self.counts, self.objective, self.rules = log.labels, counts, objective, rules
-        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
+        self.space = log.space.torch
+        self.loggers = self.space.known_loggers(log.logger_logits) if log.logger_logits else None
 
     @abstractmethod
     def look(self, logits: Matrix) -> Look:

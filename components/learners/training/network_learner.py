@@ -43,7 +43,7 @@ class NetworkLearner:
     def __init__(
         self, log: LearnerLog, settings: NetworkSettings, seed: int, **adam: Unpack[AdamOptions]
     ) -> None:
-        self.settings = settings
+        self.settings, self.space = settings, log.space.torch
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
