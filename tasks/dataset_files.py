@@ -9,7 +9,6 @@ from multilogger.components.datasets.losses import HAMMING, Loss, find_loss
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.model_logging import DatasetUsed
 from multilogger.tasks.engine.stage_run import StageRun, read_json
-from multilogger.tasks.replay import load_summary
 
 
 class DatasetFacts(BaseModel):
@@ -70,6 +69,8 @@ def bandit_log_used(inputs: Mapping[str, Artifact]) -> DatasetUsed | None:
 
     Its digest is that of the log, so runs on the same log show the same dataset.
     """
+    from multilogger.tasks.replay import load_summary  # which reads the files of a dataset
+
     if "data" not in inputs or "log" not in inputs:
         return None
     facts, loggers = load_facts(inputs["data"]), load_summary(inputs["log"])
