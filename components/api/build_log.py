@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +33,6 @@ from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.memory import check_contexts
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -116,8 +114,9 @@ def log_of_arrays(
         raise BadInput(f"x must be (n, d), one row of features per context, got shape {given.shape}")
     columns = FeatureColumns.numbered(given.shape[1])
     is_log = propensity is None
-    own: ArrayLike | None = log_propensity if is_log else propensity
-    chances: ArrayLike = _required(own, "the propensity", "propensity or log_propensity")
+    own = log_propensity if is_log else propensity
+    if own is None:
+        raise _lacking("the propensity", "propensity or log_propensity")
     every = log_propensities if propensities is None else propensities
     number = np.arange(len(actions)) if context is None else np.asarray(context, dtype=np.int64)
     return _checked(
@@ -125,7 +124,7 @@ def log_of_arrays(
         action=actions,
         names=tuple(f"action_{i}" for i in range(actions.shape[1])),
         losses=_losses(rewards, losses, actions.shape[1], max_loss, reward_range),
-        own=check_own(chances, is_log),
+        own=check_own(own, is_log),
         who=who_acted(logger, len(actions)),
         every=every,
         are_log=log_propensities is not None,
@@ -215,8 +214,9 @@ def _losses(
 ) -> Losses:
     if rewards is not None:
         return check_reward(rewards, reward_range)
-    given: ArrayLike = _required(losses, "what the action brought", "reward or loss")
-    return check_loss(given, labels, max_loss)
+    if losses is None:
+        raise _lacking("what the action brought", "reward or loss")
+    return check_loss(losses, labels, max_loss)
 
 
 def _read_own(rows: Rows, columns: Columns) -> Vector:
@@ -225,11 +225,10 @@ def _read_own(rows: Rows, columns: Columns) -> Vector:
         own, is_log = columns.log_propensity or first_of(rows, ("log_propensity",)), True
     if own is None:
         own, is_log = first_of(rows, ("propensity", "pscore")), False
-    name = _required(own, "the propensity", "propensity or log_propensity")
-    return check_own(rows.numbers(name, "propensity"), is_log)
+    if own is None:
+        raise _lacking("the propensity", "propensity or log_propensity")
+    return check_own(rows.numbers(own, "propensity"), is_log)
 
 
-def _required(value: T | None, what: str, names: str) -> T:
-    if value is None:
-        raise BadInput(f"the log lacks {what}; say where it stands with {names}")
-    return value
+def _lacking(what: str, names: str) -> BadInput:
+    return BadInput(f"the log lacks {what}; say where it stands with {names}")

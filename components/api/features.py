@@ -64,7 +64,8 @@ class FeatureColumns:
     def __call__(self, x: Any) -> Features:
         """The features of a frame, or of an array (n, d) that holds them already."""
         if sparse.issparse(x):
-            return self._checked(x.tocsr().astype(np.float32))
+            matrix: Any = x
+            return self._checked(sparse.csr_array(matrix).astype(np.float32))
         if isinstance(x, np.ndarray):
             return self._checked(np.atleast_2d(x).astype(np.float32))
         return self.read(Rows(to_arrow(x), "the frame"))

@@ -1,6 +1,7 @@
 """The picture of an evaluation: estimates with both intervals, the loggers' own losses, effective rows."""
 
 import math
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STYLE = {"svg.hashsalt": "multilogger", "font.size": 9, "axes.spines.right": False}
 INK, BLUE, PALE, ORANGE = "#1f2933", "#1f5fa8", "#b7cde6", "#c2571a"
 LINES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 
 
 def draw_evaluation(result: PolicyEvaluation, title: str, level: float, stem: Path) -> tuple[Path, Path]:
     """Write `<stem>.png` and `<stem>.svg`; the same numbers give the same bytes."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(STYLE):
+    with _style():
         figure = evaluation_figure(result, title, level)
         png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
         figure.savefig(png, dpi=160, metadata={"Software": None})
@@ -29,11 +27,10 @@ def draw_evaluation(result: PolicyEvaluation, title: str, level: float, stem: Pa
 
 def evaluation_figure(result: PolicyEvaluation, title: str, level: float) -> "Figure":
     """The picture, which no window knows of until it is shown."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     height = 1.9 + 0.34 * max(len(result.estimates), 4)
-    with mpl.rc_context(STYLE):
+    with _style():
         figure = Figure(figsize=(9.5, height), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(3, 1))
         _draw_estimates(left, result, level)
@@ -43,6 +40,12 @@ def evaluation_figure(result: PolicyEvaluation, title: str, level: float) -> "Fi
             *left.get_legend_handles_labels(), loc="outside lower left", ncols=3, frameon=False, fontsize=8
         )
     return figure
+
+
+def _style() -> AbstractContextManager[None]:
+    import matplotlib as mpl
+
+    return mpl.rc_context({"svg.hashsalt": "multilogger", "font.size": 9, "axes.spines.right": False})
 
 
 def _draw_estimates(axes: "Axes", result: PolicyEvaluation, level: float) -> None:
