@@ -69,13 +69,15 @@ _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 __all__ = sorted([*_PLACE, "datasets"])
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on its first use."""
-    if name == "datasets":
-        return import_module(f"{_API}.datasets")
-    if name not in _PLACE:
-        raise AttributeError(f"module 'multilogger' has no attribute {name!r}")
-    return getattr(import_module(_PLACE[name]), name)
+if not TYPE_CHECKING:  # or type checkers would believe in any name
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name on its first use."""
+        if name == "datasets":
+            return import_module(f"{_API}.datasets")
+        if name not in _PLACE:
+            raise AttributeError(f"module 'multilogger' has no attribute {name!r}")
+        return getattr(import_module(_PLACE[name]), name)
 
 
 def __dir__() -> list[str]:

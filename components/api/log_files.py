@@ -80,7 +80,11 @@ def write_parquet(log: BanditLog, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = rows_table(log)
+    # As words, in whose order every reader expects them, names may stand otherwise than the labels they were
+    # made from: 10 comes before 2.
+    order = sorted(range(len(log.loggers)), key=log.loggers.__getitem__)
+    every = None if log.log_propensities is None else log.log_propensities[:, order]
+    table = rows_table(replace(log, log_propensities=every))
     names = pa.array(log.loggers).take(pa.array(log.logger))
     table = table.set_column(table.column_names.index("logger"), "logger", names)
     table = table.append_column("x", _lists(densify(log.x)[log.context]))
@@ -126,9 +130,7 @@ def with_facts(log: BanditLog, table: Any) -> BanditLog:
         return log
     facts = json.loads(known)
     low_high = facts["reward_range"]
-    # Names that are words sort otherwise than the labels they were made from: 10 comes before 2.
-    order = [log.loggers.index(name) for name in facts["loggers"]]
-    place = np.argsort(np.array(order))
+    order = [log.loggers.index(name) for name in facts["loggers"]]  # see `write_parquet`
     return replace(
         log,
         actions=tuple(facts["actions"]),
@@ -136,7 +138,8 @@ def with_facts(log: BanditLog, table: Any) -> BanditLog:
         max_loss=facts["max_loss"],
         reward_range=None if low_high is None else (low_high[0], low_high[1]),
         loggers=tuple(facts["loggers"]),
-        logger=place[log.logger],
+        logger=np.argsort(np.array(order))[log.logger],
+        log_propensities=None if log.log_propensities is None else log.log_propensities[:, order],
         time=None if "time" not in table.column_names else np.asarray(table.column("time").to_numpy()),
     )
 

@@ -35,7 +35,8 @@ def frame(replayed: ml.BanditLog) -> pd.DataFrame:
             "age": x[:, 0].astype(np.float64),
             "height": x[:, 1].astype(np.float64),
             "country": np.where(x[:, 2] > 0, "de", "at"),
-            "day": np.arange(len(x)),
+            "day": np.random.default_rng(0).permutation(len(x)),
+            "odds": np.full(len(x), 1.5),
             **{f"label_{i}": replayed.action[:, i] for i in range(6)},
         }
     )

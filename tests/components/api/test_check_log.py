@@ -57,7 +57,7 @@ def test_what_a_log_does_without(replayed: ml.BanditLog) -> None:
 
 def test_a_policy_that_is_far_from_its_loggers(replayed: ml.BanditLog) -> None:
     class Sure:
-        def predict_proba(self, x: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        def predict_proba(self, x: np.ndarray) -> np.ndarray:
             return np.full((len(x), 6), 0.999)
 
     report = replayed.check(Sure())  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def test_what_a_policy_refuses(
         ml.BadInput, match="the policy takes 4 features, got an array of 2 columns; give age,"
     ):
         fitted.predict(np.zeros((1, 2)))
-    with pytest.raises(ml.BadInput, match="has no policy.json and no policy.safetensors"):
+    with pytest.raises(ml.BadInput, match=r"has no policy\.json and no policy.safetensors"):
         ml.load_policy(tmp_path)
     with pytest.raises(ml.BadInput, match="a policy of LinearPolicy cannot be saved"):
         replayed.logger_policies[0].save(tmp_path)

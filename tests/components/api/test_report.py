@@ -66,7 +66,7 @@ def test_the_report(report: ml.EvaluationReport) -> None:
     assert "<table>" in report._repr_html_()
     assert report.estimates["balanced"].bernstein is not None  # by the loggers' policies
     figure = report.plot()
-    assert [axes.get_xlabel() for axes in figure.axes][0] == "estimated risk (lower is better)"
+    assert next(axes.get_xlabel() for axes in figure.axes) == "estimated risk (lower is better)"
 
 
 def test_rewards_are_told_beside_losses(fitted: ml.Learner, replayed: ml.BanditLog) -> None:
