@@ -76,3 +76,12 @@ def test_every_package_is_installed() -> None:
                for path in (ROOT / top).rglob("__init__.py")}  # fmt: skip
     found = {".".join(("multilogger", *folder.parts)) for folder in folders}
     assert set(settings["packages"]) == found | {"multilogger", "multilogger.data.paper"}
+
+
+def test_tests_are_modules_of_their_own() -> None:
+    """With an __init__.py below tests/, pytest would take the repository for their package, too.
+
+    Helpers and conftest.py would then be imported twice, under two names.
+    """
+    assert __name__ == "tests.test_public_names"
+    assert not list((ROOT / "tests").rglob("__init__.py"))
