@@ -218,7 +218,7 @@ class BanditLog:
         }
         return f"BanditLog({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
 
-    def check(self, policy: "Policy | None" = None) -> "LogReport":
+    def check(self, policy: Any = None) -> "LogReport":
         """What the log holds and what to mend, for `print`; with a policy also how well it is covered."""
         from multilogger.components.api.check_log import check_log
 

@@ -24,13 +24,13 @@ def to_arrow(frame: Any) -> Any:
         native = nw.from_native(frame)
         eager = native.collect() if isinstance(native, nw.LazyFrame) else native
         return eager.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise BadInput(f"a column of the frame holds values of several kinds ({error}); mend it") from error
     except TypeError as error:
         raise BadInput(
             f"a data frame is needed (pandas, Polars, Arrow, ...), got {type(frame).__name__}; "
             "give arrays to BanditLog.from_arrays"
         ) from error
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise BadInput(f"a column of the frame holds values of several kinds ({error}); mend it") from error
 
 
 class Rows:
@@ -58,8 +58,12 @@ class Rows:
 
     def column(self, name: str, what: str) -> Any:
         """A column as Arrow has it."""
+        import pyarrow as pa
+
         self.require(name, what)
-        return self.table.column(name)
+        column = self.table.column(name)
+        # Categories are what they stand for; those without rows are nothing.
+        return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
     def numbers(self, name: str, what: str = "features") -> Vector:
         """A column of numbers, missing ones as NaN: (n,)."""
@@ -81,7 +85,7 @@ class Rows:
 
     def labels(self, name: str) -> Indexed:
         """A column of labels of any kind, numbered in ascending order."""
-        return index_labels(self.table.column(name).chunks, name)
+        return index_labels(self.column(name, name).chunks, name)
 
     def words(self, name: str) -> list[str | None]:
         """A column of words."""

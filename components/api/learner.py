@@ -55,7 +55,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def fit(self, log: BanditLog, on_epoch: "Callable[[EpochRecord], None] | None" = None) -> Self:
         """Learn from a log; its validation rows choose the epoch. `on_epoch` is told of every epoch.
 
-        Sets `policy_`, `records_` (one per epoch) and `best_` (that of the chosen one).
+        Sets `policy_`, `records_` (one per epoch), `best_` (that of the chosen one) and `n_features_in_`.
         """
         from multilogger.components.api.log_files import training_log
         from multilogger.components.learners.methods import learn
@@ -69,6 +69,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             learned = learn(self.method, rows, settings, seed, on_epoch)
         self.policy_ = Policy(learned.policy, log.columns, log.actions, self.method)
         self.records_, self.best_ = learned.records, learned.best
+        self.n_features_in_ = int(log.x.shape[1])
         return self
 
     def predict_proba(self, x: Any) -> Matrix:
