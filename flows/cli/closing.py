@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from multilogger.tasks.engine.execution import Outcome
+    from multilogger.tasks.engine.runner import Outcome
 
 
 def how_much(started: float, noun: str, computed: int, reused: int) -> None:
