@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,27 +16,9 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 
 if TYPE_CHECKING:
+    from multilogger.components.api.build_log import ColumnNames
     from multilogger.components.api.check_log import LogReport
     from multilogger.components.api.policy import Policy
-
-
-class ColumnNames(TypedDict, total=False):
-    """The columns of a log by name; see `BanditLog.from_frame`."""
-
-    action: Names
-    reward: str | None
-    loss: str | None
-    propensity: str | None
-    log_propensity: str | None
-    propensities: Names | Mapping[Any, str] | None
-    log_propensities: Names | Mapping[Any, str] | None
-    logger: str | None
-    features: Sequence[str] | None
-    context: str | None
-    time: str | None
-    validation: str | None
-    max_loss: float | None
-    reward_range: Range | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,9 +105,9 @@ class BanditLog:
             max_loss: the largest possible loss; the number of labels by default.
             reward_range: least and largest possible reward; those of the log by default.
         """
-        from multilogger.components.api.build_log import Columns, log_of_frame
+        from multilogger.components.api.build_log import ColumnNames, log_of_frame
 
-        columns = Columns(
+        columns = ColumnNames(
             action=action,
             reward=reward,
             loss=loss,
@@ -149,7 +131,7 @@ class BanditLog:
 
     @classmethod
     def from_parquet(
-        cls, source: str | Path, contexts: Any = None, **columns: Unpack[ColumnNames]
+        cls, source: str | Path, contexts: Any = None, **columns: "Unpack[ColumnNames]"
     ) -> "BanditLog":
         """A log from Parquet: a file, a folder, or the address of one in an object store (s3://, gs://).
 
@@ -209,14 +191,11 @@ class BanditLog:
         return len(self.loss)
 
     def __repr__(self) -> str:
-        facts = {
-            "rows": len(self),
-            "contexts": self.x.shape[0],
-            "features": self.x.shape[1],
-            "labels": len(self.actions),
-            "loggers": list(self.loggers),
-        }
-        return f"BanditLog({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
+        contexts, features = self.x.shape
+        return (
+            f"BanditLog(rows={len(self)}, contexts={contexts}, features={features}, "
+            f"labels={len(self.actions)}, loggers={list(self.loggers)!r})"
+        )
 
     def check(self, policy: Any = None) -> "LogReport":
         """What the log holds and what to mend, for `print`; with a policy also how well it is covered."""
@@ -239,20 +218,9 @@ class BanditLog:
 
     def take(self, rows: NDArray[np.integer[Any]]) -> "BanditLog":
         """The given rows with their contexts alone, in the given order."""
-        used, context = np.unique(self.context[rows], return_inverse=True)
-        return replace(
-            self,
-            x=self.x[used],
-            context=context.astype(np.int64),
-            action=self.action[rows],
-            loss=self.loss[rows],
-            log_propensity=self.log_propensity[rows],
-            logger=self.logger[rows],
-            log_propensities=None if self.log_propensities is None else self.log_propensities[rows],
-            time=None if self.time is None else self.time[rows],
-            validation=None if self.validation is None else self.validation[rows],
-            truth=None if self.truth is None else self.truth[used],
-        )
+        from multilogger.components.api.split_log import take_rows
+
+        return take_rows(self, rows)
 
     def with_logger_policies(self, policies: Sequence[Any] | Mapping[Any, Any]) -> "BanditLog":
         """The log with the policies of its loggers, by name or in the order of `loggers`.
@@ -267,11 +235,9 @@ class BanditLog:
     def with_truth(self, truth: ArrayLike) -> "BanditLog":
         """The log with the true labels of its contexts (m, q), which `FullInformation` alone looks at."""
         labels = check_actions(truth)
-        if labels.shape != (self.x.shape[0], len(self.actions)):
-            raise BadInput(
-                f"truth must be (contexts, labels) = {(self.x.shape[0], len(self.actions))}, "
-                f"got {labels.shape}"
-            )
+        wanted = (self.x.shape[0], len(self.actions))
+        if labels.shape != wanted:
+            raise BadInput(f"truth must be (contexts, labels) = {wanted}, got {labels.shape}")
         return replace(self, truth=labels)
 
     def to_parquet(self, path: str | Path) -> None:

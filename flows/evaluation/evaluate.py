@@ -11,8 +11,8 @@ from multilogger.components.evaluation.evaluation import (
     PolicyEvaluation,
     Request,
     evaluate_policy,
+    stated_max_weights,
 )
-from multilogger.components.evaluation.known_loggers import stated_max_weights
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
