@@ -74,36 +74,6 @@ def log_mixture(log_propensities: Matrix, counts: Vector) -> Vector:
     return np.asarray(logsumexp(log_propensities, b=shares, axis=-1), dtype=np.float64)
 
 
-def check_log_propensity(log_propensity: Vector) -> None:
-    """Refuse log propensities that no policy can have given to an action it took."""
-    if np.isnan(log_propensity).any():
-        row = int(np.flatnonzero(np.isnan(log_propensity))[0])
-        raise BadInput(
-            f"log propensity of row {row} is NaN; log it when the action is taken, or drop the row"
-        )
-    if (log_propensity > 0).any():
-        row = int(np.flatnonzero(log_propensity > 0)[0])
-        raise BadInput(
-            f"log propensity of row {row} is {log_propensity[row]:g}, a propensity above 1; "
-            "give the natural logarithm of a probability, not the probability"
-        )
-    if np.isneginf(log_propensity).any():
-        row = int(np.flatnonzero(np.isneginf(log_propensity))[0])
-        raise BadInput(
-            f"log propensity of row {row} is -inf, a propensity of 0 for an action that was taken; "
-            "keep propensities in the log domain from the start so that they cannot round to 0"
-        )
-
-
-def check_log_propensities(log_propensities: Matrix) -> None:
-    """Refuse tables (n, J) of what no probability has for its logarithm; -inf is that of 0."""
-    if np.isnan(log_propensities).any() or (log_propensities > 0).any():
-        raise BadInput(
-            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
-            "under every logger"
-        )
-
-
 def _log_ratio(log_target: Vector, log_propensity: Vector) -> Vector:
     if log_target.shape != log_propensity.shape:
         raise BadInput(

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from multilogger.components.errors import BadInput
 
@@ -30,6 +30,19 @@ class LogColumns:
     @property
     def are_log(self) -> bool:
         return self.propensities is not None and self.propensities.startswith("log_")
+
+    def need(self, which: Literal["context", "propensities", "validation"]) -> str:
+        """A column that a log may do without, for those who cannot."""
+        name: str | None = getattr(self, which)
+        if name is None:
+            raise BadInput(f"the log has no column {which!r}, which is needed here; add it")
+        return name
+
+    @property
+    def learned(self) -> list[str]:
+        """Columns that learning reads, but for the logger's."""
+        wanted = [self.need(name) for name in ("context", "propensities", "validation")]
+        return [self.action, self.loss, self.propensity, *wanted]
 
     @property
     def cheap(self) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import (
     WeightRule,
-    check_log_propensity,
     importance_weights,
     log_mixture,
     self_normalised_weights,
@@ -55,20 +54,6 @@ def test_log_mixture_is_the_average_logger() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: check_log_propensity(np.array([-1.0, math.nan])),
-            "log propensity of row 1 is NaN; log it when the action is taken, or drop the row",
-        ),
-        (
-            lambda: check_log_propensity(np.array([-1.0, -2.0, 0.25])),
-            "log propensity of row 2 is 0.25, a propensity above 1; "
-            "give the natural logarithm of a probability, not the probability",
-        ),
-        (
-            lambda: check_log_propensity(np.array([-math.inf, -2.0])),
-            "log propensity of row 0 is -inf, a propensity of 0 for an action that was taken; "
-            "keep propensities in the log domain from the start so that they cannot round to 0",
-        ),
         (
             lambda: importance_weights(np.array([-1.0]), np.array([-801.0])),
             "importance weights must stay below exp(700), got exp(800); "
