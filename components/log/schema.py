@@ -50,6 +50,8 @@ def log_schema(labels: int, loggers: int, origin: LogOrigin | None = None) -> "p
     def column(name: str, kind: "pa.DataType", meaning: str) -> "pa.Field":
         return pa.field(name, kind, nullable=False, metadata={"meaning": meaning})
 
+    # These words are bytes of every file, and so part of the keys of later stages: whoever changes one gives
+    # `replay` a new version.
     columns = [
         column("context", pa.int32(), "row of the train split, from 0"),
         column("action", pa.list_(pa.uint8(), labels), "sampled label vector y, one 0 or 1 a label"),
