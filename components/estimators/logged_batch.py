@@ -1,6 +1,5 @@
 """Rows of bandit logs with the log-probabilities that every estimator needs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,20 +55,6 @@ class LoggedBatch:
         return np.bincount(self.logger, minlength=self.loggers).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class LoggerIndex:
-    """Names of loggers in ascending order, and the 0-based id of each row: (n,)."""
-
-    names: tuple[str, ...]
-    logger: Loggers
-
-
-def index_loggers(labels: Sequence[object] | NDArray[np.generic]) -> LoggerIndex:
-    """Give ids 0..J-1 to loggers that a user's log calls by any name."""
-    names, logger = np.unique(np.asarray(labels), return_inverse=True)
-    return LoggerIndex(tuple(str(name) for name in names), logger.astype(np.int64))
-
-
 def _check_rows(batch: LoggedBatch) -> None:
     columns = {
         "logger": batch.logger,
@@ -113,7 +98,7 @@ def _check_all_loggers(batch: LoggedBatch, log_propensities: Matrix) -> None:
     if batch.logger.min() < 0 or batch.logger.max() >= loggers:
         raise BadInput(
             f"logger ids must lie in 0..{loggers - 1}, the columns of log_propensities, "
-            f"got {batch.logger.min()} to {batch.logger.max()}; number the loggers with index_loggers"
+            f"got {batch.logger.min()} to {batch.logger.max()}; number the loggers from 0"
         )
     names = [str(j) for j in range(loggers)]
     check_propensities(log_propensities, batch.log_propensity, batch.logger, names, "the log")
@@ -121,10 +106,10 @@ def _check_all_loggers(batch: LoggedBatch, log_propensities: Matrix) -> None:
 
 def _check_loggers(logger: Loggers, loggers: int) -> None:
     if logger.min() < 0:
-        raise BadInput(f"logger ids count from 0, got {logger.min()}; number the loggers with index_loggers")
+        raise BadInput(f"logger ids count from 0, got {logger.min()}; number them so")
     counts = np.bincount(logger, minlength=loggers)
     if (counts == 0).any():
         raise BadInput(
             f"logger {int(np.flatnonzero(counts == 0)[0])} of {loggers} has no rows; drop it, and number the "
-            "others with index_loggers"
+            "others from 0"
         )

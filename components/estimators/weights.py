@@ -48,21 +48,6 @@ def importance_weights(log_target: Vector, log_propensity: Vector, clip: float =
     return np.exp(log_weights)
 
 
-def self_normalised_weights(log_target: Vector, log_propensity: Vector) -> Vector:
-    """w_i / S with S = (1/n) sum_i w_i, so that the weights have mean 1: (n,).
-
-    Formed from differences of logs: a factor common to all weights cancels even where it would overflow.
-    """
-    log_weights = _log_ratio(log_target, log_propensity)
-    log_mean = float(logsumexp(log_weights)) - math.log(len(log_weights))
-    if log_mean == -math.inf:
-        raise BadInput(
-            "self-normalised weights need one row that the policy could have taken, got weight 0 in all "
-            f"{len(log_weights)}; the policy and the log have no action in common"
-        )
-    return np.exp(log_weights - log_mean)
-
-
 def log_mixture(log_propensities: Matrix, counts: Vector) -> Vector:
     """log h_avg(y|x) = log sum_j (n_j / n) h_j(y|x) (section 6), over the last axis of (..., J)."""
     if log_propensities.shape[-1] != len(counts):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.log.columns import LogColumns, find_columns, schema_names
+from multilogger.components.log.columns import LogColumns, find_columns
 
 BATCH_ROWS = 16384
 READ_ERRORS = (
@@ -158,7 +158,7 @@ def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
         dataset = ds.dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(base))
     except READ_ERRORS as error:
         raise BadInput(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
-    return LogFiles(dataset, find_columns(schema_names(dataset.schema), contexts_given), base)
+    return LogFiles(dataset, find_columns([str(name) for name in dataset.schema.names], contexts_given), base)
 
 
 @dataclass(frozen=True)

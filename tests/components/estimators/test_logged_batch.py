@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.logged_batch import LoggedBatch, index_loggers
+from multilogger.components.estimators.logged_batch import LoggedBatch
 
 GOOD = LoggedBatch(
     logger=np.array([0, 1, 1]),
@@ -29,13 +29,6 @@ def test_another_logger_may_never_have_taken_the_action() -> None:
     table = np.log([[0.5, 0.1], [0.4, 0.25], [0.1, 0.2]])
     table[0, 1] = -math.inf
     assert replace(GOOD, log_propensities=table).loggers == 2
-
-
-def test_loggers_of_any_name_get_ids() -> None:
-    index = index_loggers(["treatment", "control", "treatment"])
-    assert index.names == ("control", "treatment")
-    assert index.logger.tolist() == [1, 0, 1]
-    assert index_loggers(np.array([70, 7, 7])).logger.tolist() == [1, 0, 0]
 
 
 def with_own(values: list[float]) -> dict[str, object]:
@@ -113,7 +106,7 @@ def with_own(values: list[float]) -> dict[str, object]:
         (
             {"log_propensities": np.log([[0.5], [0.4], [0.1]])},
             "logger ids must lie in 0..0, the columns of log_propensities, got 0 to 1; "
-            "number the loggers with index_loggers",
+            "number the loggers from 0",
         ),
         (
             {"log_propensities": np.log([[0.1, 0.5], [0.25, 0.4], [0.2, 0.1]])},
@@ -122,15 +115,15 @@ def with_own(values: list[float]) -> dict[str, object]:
         ),
         (
             {"logger": np.array([-1, 0, 1]), "log_propensities": None},
-            "logger ids count from 0, got -1; number the loggers with index_loggers",
+            "logger ids count from 0, got -1; number them so",
         ),
         (
             {"logger": np.array([0, 2, 2]), "log_propensities": None},
-            "logger 1 of 3 has no rows; drop it, and number the others with index_loggers",
+            "logger 1 of 3 has no rows; drop it, and number the others from 0",
         ),
         (
             {"log_propensities": np.log([[0.5, 0.1, 0.1], [0.4, 0.25, 0.1], [0.1, 0.2, 0.1]])},
-            "logger 2 of 3 has no rows; drop it, and number the others with index_loggers",
+            "logger 2 of 3 has no rows; drop it, and number the others from 0",
         ),
     ],
 )
