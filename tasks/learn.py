@@ -32,7 +32,13 @@ from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import SettingText, StageSettings, shown, stage
 from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
-from multilogger.tasks.log_files import count_log, load_training_log, open_learner_log, stream_log
+from multilogger.tasks.log_files import (
+    bandit_log_used,
+    count_log,
+    load_training_log,
+    open_learner_log,
+    stream_log,
+)
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
@@ -149,7 +155,7 @@ def check_loggers(settings: LearnSettings, loggers: int) -> None:
         check_reference(settings.method, loggers)
 
 
-@stage("learn", version=3)
+@stage("learn", version=3, dataset=bandit_log_used)
 def learn_policy(
     settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact, run: StageRun
 ) -> None:
@@ -160,7 +166,13 @@ def learn_policy(
         policy = _learned(settings.method, settings.learner, settings.seed, data, loggers, log, run)
     policy.save(run.folder)
     run.offer_model(
-        ModelFiles("policy", "multilogger.tasks.served_policy", POLICY_FILES, policy.features, policy.labels)
+        ModelFiles(
+            "policy",
+            "multilogger.tasks.served_policy",
+            POLICY_FILES,
+            takes=tuple(f"x{feature}" for feature in range(policy.features)),
+            gives=tuple(f"y{label}" for label in range(policy.labels)),
+        )
     )
 
 

@@ -130,12 +130,10 @@ def rows_by_name(rows: tuple[EstimateRow, ...]) -> dict[str, EstimateRow]:
 
 def _shares(sums: Sums, counts: Vector) -> dict[str, Vector]:
     """What each logger counts for in the estimators that differ in it: (J,) each."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return {
-            "naive": counts / counts.sum(),
-            "weighted": lambda_shares(sums, counts, AS_THEY_ARE),
-            "weighted-clipped": lambda_shares(sums, counts, CUT),
-        }
+    return {
+        "weighted": lambda_shares(sums, counts, AS_THEY_ARE),
+        "weighted-clipped": lambda_shares(sums, counts, CUT),
+    }
 
 
 def _weighing(name: str, log: ScoredLog, clip: float, shares: dict[str, Vector]) -> Overlap:

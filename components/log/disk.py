@@ -42,6 +42,10 @@ class Side:
     counts: Vector
     delta_sums: Vector
 
+    @property
+    def mean_loss(self) -> float:
+        return float(self.delta_sums.sum() / self.counts.sum())
+
 
 @dataclass(frozen=True)
 class PolicyTable:

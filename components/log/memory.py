@@ -1,6 +1,7 @@
 """The bandit log as a learner holds it: contexts once, rows by index, everything in memory."""
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +12,9 @@ from scipy import sparse
 from multilogger.components.actions.labels import Actions, Matrix, Vector, log_probability_at
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.ips import WeighedRows
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
-from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.estimators.weights import importance_weights, log_mixture
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,10 @@ class LogPart:
             log_propensities=self.log_propensities,
         )
 
-    def against_average(self, batch: LoggedBatch) -> LoggedBatch:
-        """The same rows with h_avg as the logger of all: its naive risk is the balanced one of the batch."""
-        return replace(batch, log_propensity=self.log_average, log_propensities=None)
+    def average_rows(self, batch: LoggedBatch, clip: float = math.inf) -> WeighedRows:
+        """The rows of `under` weighed by h/h_avg, which is known here already."""
+        weights = importance_weights(batch.log_target, self.log_average, clip)
+        return WeighedRows(self.logger, weights, self.delta, self.counts)
 
 
 def densify(x: Features) -> NDArray[np.float32]:

@@ -9,11 +9,11 @@ from multilogger.flows.pipelines.pipeline import learn_steps
 from multilogger.flows.pipelines.recorded_cells import recorded_cells
 from multilogger.flows.pipelines.settings import flat
 from multilogger.tasks.cell_metrics import cell_metrics
-from multilogger.tasks.dataset_files import bandit_log_used
-from multilogger.tasks.engine.execution import Outcome
+from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.evaluate import Evaluation, load_evaluation
+from multilogger.tasks.log_files import bandit_log_used
 
 
 def record_cell(tracker: Tracker, run_id: str, outcomes: Mapping[str, Outcome]) -> None:
@@ -21,8 +21,7 @@ def record_cell(tracker: Tracker, run_id: str, outcomes: Mapping[str, Outcome]) 
     metrics = cell_metrics(load_evaluation(outcomes["evaluate"].artifact))
     tracker.log(run_id, {}, [MetricPoint(name, value) for name, value in metrics.items()])
     used = bandit_log_used({"data": outcomes["reduce"].artifact, "log": outcomes["replay"].artifact})
-    if used is not None:
-        tracker.log_dataset(run_id, used)
+    tracker.log_dataset(run_id, used)
     tracker.link_models(run_id, tracker.models_of(outcomes["learn"].artifact.run_id))
 
 

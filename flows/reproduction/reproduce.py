@@ -22,7 +22,7 @@ from multilogger.flows.servers.running_servers import running_servers
 from multilogger.flows.terminal.out_folder import writable_folder
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.dataset_files import load_facts
-from multilogger.tasks.engine.lookup import Lookup
+from multilogger.tasks.engine.caching import Lookup
 from multilogger.tasks.engine.progress import open_bar, tick_off
 from multilogger.tasks.engine.store import Store
 

@@ -22,7 +22,7 @@ from multilogger.flows.reproduction.worker_processes import (
 )
 from multilogger.tasks.additivity_check import additivity_p_value
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.lookup import Lookup
+from multilogger.tasks.engine.caching import Lookup
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.engine.store import Store

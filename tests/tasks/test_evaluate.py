@@ -17,7 +17,7 @@ from multilogger.tasks.learn import LearnSettings, learn_policy, load_learned
 from multilogger.tasks.log_files import stream_log
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, train_loggers
-from tests.tasks.test_stages import make
+from tests.tasks.conftest import make
 
 
 def test_estimates_are_those_of_rows_in_memory(tmp_path: Path) -> None:

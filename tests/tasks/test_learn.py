@@ -16,7 +16,7 @@ from multilogger.tasks.log_files import count_log
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, load_scores, train_loggers
 from tests.components.every_setting import EverySetting
-from tests.tasks.test_stages import make
+from tests.tasks.conftest import make
 
 Inputs = dict[str, Artifact]
 

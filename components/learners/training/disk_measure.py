@@ -1,6 +1,6 @@
 """Measures of policies on a log on disk: each from one pass over it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.estimators.ips import check_support
+from multilogger.components.estimators.ips import check_support, equal_estimate, mixed_risk
 from multilogger.components.estimators.lambda_star import LoggerStats
-from multilogger.components.estimators.moments import LossMoments, estimate_from, unit
+from multilogger.components.estimators.moments import LoggerMoments, unit
 from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
 from multilogger.components.learners.training.objectives import Objective
 from multilogger.components.learners.training.record import FINITE_CLIP
 from multilogger.components.learners.training.rules import Rules
 from multilogger.components.learners.training.settings import LossShift
-from multilogger.components.log.disk import Chunk, PolicyTable, StreamedLog
+from multilogger.components.log.disk import PolicyTable, StreamedLog
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,6 @@ class WeightSpread:
         """S_j, (sum w)^2 / (n sum w^2) and the largest weight."""
         share = self.total**2 / (self.count * self.squares) if self.squares > 0 else 0.0
         return Spread(self.total / self.count * unit(self.largest), share, self.largest, self.count)
-
-
-class LoggerMoments:
-    """Weighted losses of the validation rows of a log on disk under one policy, gathered logger by logger."""
-
-    def __init__(self, log: StreamedLog) -> None:
-        side = log.validation
-        self.by_logger = [LossMoments(float(side.delta_sums.sum() / side.counts.sum()))] * log.loggers
-
-    def add(self, chunk: Chunk, log_target: Vector, log_denominator: Vector) -> None:
-        """With raw weights h over h_j or h_avg, whichever the denominator (n,) is of."""
-        weights = importance_weights(log_target, log_denominator)
-        self.by_logger[chunk.logger] = self.by_logger[chunk.logger].update(weights, chunk.delta)
-
-
-def self_normalised_risk(moments: Sequence[LossMoments]) -> Risk:
-    """sum_i w delta / sum_i w over all loggers, with the standard error of the delta method."""
-    rows = sum(moment.count for moment in moments)
-    estimate = estimate_from(moments, np.full(len(moments), 1.0 / rows), self_normalised=True)
-    return Risk(estimate.value, estimate.standard_error)
 
 
 @dataclass(frozen=True)
@@ -95,17 +75,17 @@ class StreamedLook(Look):
         return self._objective.shares_from(self.sums.clipped, self._rules)
 
     def train_risk(self, shares: Vector) -> float:
-        return float(shares @ np.array([s.mean_u for s in self.sums.clipped]))
+        return float(mixed_risk(shares, np.array([s.mean_u for s in self.sums.clipped])))
 
     def running_risk(self, shares: Vector) -> float:
         """Known for a running loss shift only."""
-        raw = self.sums.raw
-        mean_weight = float(shares @ np.array([s.mean_w for s in raw]))
-        check_support(mean_weight, sum(s.count for s in raw))
-        return float(shares @ np.array([s.mean_u for s in raw])) / mean_weight
+        mean_u = np.array([s.mean_u for s in self.sums.raw])
+        mean_w = np.array([s.mean_w for s in self.sums.raw])
+        check_support(float(mixed_risk(shares, mean_w)), sum(s.count for s in self.sums.raw))
+        return float(mixed_risk(shares, mean_u, mean_w))
 
     def validation_risk(self) -> Risk:
-        return self_normalised_risk(self.sums.moments.by_logger)
+        return Risk.of(equal_estimate(self.sums.moments, self_normalised=True))
 
     def train_spreads(self) -> tuple[Spread, ...]:
         return tuple(spread.figures for spread in self.sums.train)
@@ -144,14 +124,14 @@ class StreamedMeasure(Measure):
         policy, loggers = PolicyTable.of(logits), self.log.loggers
         clipped, raw = [LoggerStats()] * loggers, [LoggerStats()] * loggers
         train, validation = [WeightSpread()] * loggers, [WeightSpread()] * loggers
-        moments = LoggerMoments(self.log)
+        moments = LoggerMoments(loggers, self.log.validation.mean_loss)
         running = self.rules.loss_shift is LossShift.RUNNING
         for chunk in self.log.chunks():
             j, batch = chunk.logger, chunk.under(policy)
             finite = importance_weights(batch.log_target, batch.log_propensity, FINITE_CLIP)
             if chunk.validation:
                 validation[j] = validation[j].update(finite)
-                moments.add(chunk, batch.log_target, chunk.log_average)
+                moments.add(j, importance_weights(batch.log_target, chunk.log_average), chunk.delta)
                 continue
             train[j] = train[j].update(finite)
             denominator = chunk.log_average if self.objective.average else batch.log_propensity

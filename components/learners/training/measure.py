@@ -1,6 +1,6 @@
 """What learners ask of a log when they look at a policy, wherever the rows are.
 
-`memory_measure.py` answers from rows in memory, `streamed_measure.py` from one pass over a log on disk.
+`memory_measure.py` answers from rows in memory, `disk_measure.py` from one pass over a log on disk.
 """
 
 import math
@@ -15,6 +15,7 @@ from torch import Tensor
 from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.actions.torch_labels import KnownLoggers
 from multilogger.components.estimators.constraint import constraint_value, equivalent_rho
+from multilogger.components.estimators.ips import Estimate
 from multilogger.components.learners.training.objectives import Objective, constraint_shares, shift_from
 from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf, validation_score
 from multilogger.components.learners.training.rules import Rules
@@ -30,6 +31,10 @@ class Risk(NamedTuple):
 
     value: float
     standard_error: float
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> "Risk":
+        return cls(estimate.value, estimate.standard_error)
 
 
 class Spread(NamedTuple):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.estimators.ips import lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.ips import equal_estimate, lambda_weighted_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
@@ -45,14 +45,14 @@ class MemoryLook(Look):
         return self._risk(shares, SELF_NORMALISED)
 
     def _risk(self, shares: Vector, rule: WeightRule) -> float:
-        if self._objective.average:  # h_avg of the rows is known already
-            return naive_risk(self._measure.train.against_average(self.train), rule).value
+        if self._objective.average:
+            rows = self._measure.train.average_rows(self.train, rule.clip)
+            return equal_estimate(rows, rule.self_normalised).value
         return lambda_weighted_risk(self.train, shares / self.train.counts, rule).value
 
     def validation_risk(self) -> Risk:
-        balanced = self._measure.validation.against_average(self.validation)
-        estimate = naive_risk(balanced, SELF_NORMALISED)
-        return Risk(estimate.value, estimate.standard_error)
+        rows = self._measure.validation.average_rows(self.validation)
+        return Risk.of(equal_estimate(rows, self_normalised=True))
 
     def train_spreads(self) -> tuple[Spread, ...]:
         return _spreads(self._measure.train, self.train)

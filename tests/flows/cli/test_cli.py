@@ -20,7 +20,7 @@ from multilogger.flows.terminal.errors import explain, one_line_usage
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.registry import STAGES
-from tests.flows.test_killing import servers_below
+from tests.flows.pipelines.test_killing import servers_below
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.flows.prefect_api import ask, prefect, trigger_by_api
+from tests.flows.reproduction.prefect_api import ask, prefect, trigger_by_api
 
 
 @pytest.mark.slow
