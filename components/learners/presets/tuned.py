@@ -35,11 +35,11 @@ LONG_LOG = {
     "batch_size": 4096,
     "epochs": 8,
     "patience": 8,
-    "warm_up_steps": 100,
 }
 
 PAPER_ROWS = (
     Row((*WCRM, *DIRECT, *CONSTRAINED), LONG_LOG, TMC),
+    Row(CONSTRAINED, {"warm_up_steps": 100}, TMC),
     # A linear policy copies a sharp logger with larger steps; from a uniform start the guard refused all.
     Row(
         WCRM,
