@@ -25,7 +25,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Actions = NDArray[np.uint8]
 
-MAX_ENUMERATED_LABELS = 12  # 4096 actions a context; beyond it a sum over all actions is too dear
+MAX_ENUMERATED_LABELS = 12  # 4096 actions a context; beyond it a sum over all actions costs too much
 
 # Choice: no label of a policy that was sharpened is ever surer than 1 - 1e-6, so that even a greedy one has
 # finite weights, divergences and certificates; it costs a millionth of a label.
@@ -67,7 +67,7 @@ def log_probability_at(
 ) -> Vector:
     """log h(y|x) of rows that share contexts, from logits (m, q) and the context (n,) of each row: (n,).
 
-    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the dear one, is taken once a context, and not
+    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the costly one, is taken once a context, and not
     even that if `normaliser` (m,) is given.
     """
     _check_labels(logits, y)

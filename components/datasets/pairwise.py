@@ -1,7 +1,7 @@
 """The simulated dataset `pairwise`: six labels in a ring, of which no two neighbours are ever true together.
 
 With the crowding loss it is a problem that the additive loss model cannot describe: a logger that takes
-neighbours together pays for it, so each label looks dear, though the true ones alone are cheap.
+neighbours together pays for it, so each label looks costly, though the true ones alone are cheap.
 """
 
 import numpy as np

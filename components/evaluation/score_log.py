@@ -151,7 +151,7 @@ def _look(
 ) -> Iterator[_Seen]:
     """Actions and the policy's logits, batch by batch."""
     done = 0
-    for chunk in files.batches(files.columns.dear):
+    for chunk in files.batches(files.columns.costly):
         at = slice(done, done + len(chunk))
         done += len(chunk)
         raw = chunk.matrix(files.columns.action)

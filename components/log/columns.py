@@ -51,7 +51,7 @@ class LogColumns:
         return [name for name in wanted if name is not None]
 
     @property
-    def dear(self) -> list[str]:
+    def costly(self) -> list[str]:
         """Columns of the passes that ask the policy."""
         wanted = [self.action, self.propensities, self.validation, *self.features]
         return [name for name in wanted if name is not None]

@@ -7,7 +7,7 @@ from prefect.artifacts import create_markdown_artifact
 
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import Finished
-from multilogger.flows.pipelines.run_cell import crown, run_cell
+from multilogger.flows.pipelines.run_cell import name_champion, run_cell
 from multilogger.flows.pipelines.summary import estimate_rows, loss_rows
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.engine.progress import tick_off
@@ -33,7 +33,7 @@ def learn(
         dataset=dataset, method=method, seed=seed, preset=preset, mirror=mirror, settings=settings or {}
     )
     done = run_cell(cell, frozenset(refresh or ()))
-    tick_off(crown(Tracker(Store.current()), dataset))
+    tick_off(name_champion(Tracker(Store.current()), dataset))
     text = [
         f"# {dataset}, {method}, seed {seed}",
         to_markdown(loss_rows(done.outcomes)),

@@ -8,7 +8,7 @@ from prefect import flow
 
 from multilogger.flows.pipelines.flow_run import FlowRun, flow_run
 from multilogger.flows.pipelines.pipeline import LEARN, PREPARE, learn_steps, prepare_steps
-from multilogger.flows.pipelines.run_cell import crown, record_cell
+from multilogger.flows.pipelines.run_cell import name_champion, record_cell
 from multilogger.flows.pipelines.settings import PipelineSettings, flat, pipeline_settings
 from multilogger.flows.pipelines.template import Template, read_template
 from multilogger.tasks.engine.execution import Status
@@ -97,7 +97,7 @@ def _rerun(
         inputs = {label: run.runner.realise(source) for label, source in target.inputs}
         _record(run, outcome, template)
     if name == "evaluate":
-        tick_off(crown(run.tracker, dataset))
+        tick_off(name_champion(run.tracker, dataset))
     return Rerun(outcome, inputs, run.run_id)
 
 

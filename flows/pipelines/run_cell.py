@@ -60,6 +60,6 @@ def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = F
     return Finished(outcomes, run.run_id)
 
 
-def crown(tracker: Tracker, dataset: str) -> str:
+def name_champion(tracker: Tracker, dataset: str) -> str:
     """Make the best policy of a dataset its champion if it beats the present one; says who it is."""
     return promote(tracker, dataset, recorded_cells(tracker, dataset)).message

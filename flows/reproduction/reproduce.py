@@ -13,7 +13,7 @@ from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
-from multilogger.flows.pipelines.run_cell import crown
+from multilogger.flows.pipelines.run_cell import name_champion
 from multilogger.flows.reproduction.experiments import plan_of
 from multilogger.flows.reproduction.run_cells import run_cells
 from multilogger.flows.reproduction.scope import Scope, chosen_presets
@@ -152,7 +152,7 @@ def _reproduce(targets: Sequence[str], scope: Scope, out: Path, workers: int) ->
         failed = sum(bool(cell.error) for cell in reproduction.cells)
         run.log_metrics({"cells": len(cells), "failed_cells": failed})
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
-        tick_off(crown(run.tracker, dataset))
+        tick_off(name_champion(run.tracker, dataset))
     _show_on_run_page(name, reproduction)
     return Reproduced(reproduction, folder, run.run_id, done.computed, done.reused)
 

@@ -71,7 +71,7 @@ class AdditiveLearner:
         logits, counts = network_logits(self.network, self.x), self.measure.counts
         figures = self.figures.model(p, blind, self.settings.clip)
         return dataclasses.replace(
-            self.measure.record(epoch, self.measure.look(logits), counts / counts.sum()),
+            self.measure.record(epoch, self.measure.snapshot(logits), counts / counts.sum()),
             train_risk=figures.modelled_risk,
             validation_risk=figures.corrected_risk,
             validation_score=figures.squared_error,

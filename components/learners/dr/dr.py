@@ -135,9 +135,9 @@ class DoublyRobustLearner:
         else:
             score = self._sharpen(model)
         risks = self.view.influence.risks(model, self._blind_logits(float(self.ensemble.sharpness)))
-        look = self.measure.look(network_logits(self.network, self.x))
+        snapshot = self.measure.snapshot(network_logits(self.network, self.x))
         return dataclasses.replace(
-            self.measure.record(epoch, look, self.shares),
+            self.measure.record(epoch, snapshot, self.shares),
             train_risk=risks.train,
             validation_risk=risks.validation,
             validation_score=score,

@@ -124,14 +124,14 @@ class ExactLearner(RiskLearner):
 
     def excess(self) -> float:
         """g = log sum_j c_j d_2 - log least - log(1 + kappa) of the current policy over all contexts."""
-        return self.look().log_constraint(self.shares) - self.log_bound()
+        return self.snapshot().log_constraint(self.shares) - self.log_bound()
 
     def record(self, epoch: int) -> EpochRecord:
         """The usual record; an epoch outside the constraint is not eligible."""
         allowed = expm1_or_inf(self.log_bound())
         record = self.measure.record(
             epoch,
-            self.look(),
+            self.snapshot(),
             self.shares,
             multiplier=self.multiplier.value,
             pulled=self.pulls / self.steps if self.steps else math.nan,

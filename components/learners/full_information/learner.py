@@ -58,7 +58,7 @@ class FullInformationLearner(NetworkLearner):
         counts = self.measure.counts
         held_out = float(risks[self.held_out.numpy()].mean())
         return replace(
-            self.measure.record(epoch, self.measure.look(logits), counts / counts.sum()),
+            self.measure.record(epoch, self.measure.snapshot(logits), counts / counts.sum()),
             train_risk=float(risks[self.used.numpy()].mean()),
             validation_risk=held_out,
             validation_score=held_out,

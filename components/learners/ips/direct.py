@@ -70,7 +70,7 @@ class DirectLearner(RiskLearner):
         self.optimiser.step()
 
     def record(self, epoch: int) -> EpochRecord:
-        return self.measure.record(epoch, self.look(), self.shares)
+        return self.measure.record(epoch, self.snapshot(), self.shares)
 
     def state(self) -> State:
         """Everything that the next epoch depends on."""

@@ -1,4 +1,4 @@
-"""The gauge that knows the loggers: d_2 in closed form."""
+"""The divergence estimator that knows the loggers: d_2 in closed form."""
 
 import math
 
@@ -6,30 +6,32 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.learners.reg.divergence_estimator import Scene
+from multilogger.components.learners.reg.divergence_estimator import Samples
 from multilogger.components.learners.training.state import State
 
 LARGEST_LOG = 80.0  # exp beyond it leaves float32
 
 
-class ExactGauge:
+class ClosedFormEstimator:
     """d_2 in closed form on a mini-batch of contexts; for h_avg its harmonic upper bound."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.log_means = torch.zeros(scene.gauged)
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+        self.log_means = torch.zeros(samples.divergences)
 
     def warm_up(self, steps: int) -> None:
         """Nothing to train."""
 
-    def look(self) -> Tensor:
+    def estimate(self) -> Tensor:
         """D_f = d_2 - 1 of each logger on fresh contexts: (J,)."""
-        scene = self.scene
-        contexts = scene.contexts_of_all()
-        logits = scene.logits(scene.at(contexts))
-        moments = torch.stack([scene.space.log_d2(logits, table[contexts]) for table in scene.logger_logits])
-        if scene.average:
-            log_shares = torch.from_numpy(np.log(scene.counts / scene.counts.sum())).to(moments.dtype)
+        samples = self.samples
+        contexts = samples.contexts_of_all()
+        logits = samples.logits(samples.at(contexts))
+        moments = torch.stack(
+            [samples.space.log_d2(logits, table[contexts]) for table in samples.logger_logits]
+        )
+        if samples.average:
+            log_shares = torch.from_numpy(np.log(samples.counts / samples.counts.sum())).to(moments.dtype)
             moments = -torch.logsumexp(log_shares[:, None] - moments, dim=0, keepdim=True)
         self.log_means = torch.logsumexp(moments, dim=1) - math.log(len(contexts))
         return torch.expm1(self.log_means.detach().clamp_max(LARGEST_LOG))

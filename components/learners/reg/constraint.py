@@ -1,7 +1,7 @@
 """The constraint loop of the -reg methods (Algorithm 2, and its twin in the appendix).
 
 sum_j c_j D_f(h||h_j) <= kappa, with c_j from `components/constraint.py`; balanced methods have the single
-D_f(h||h_avg). A gauge reports the divergences; its moving average decides.
+D_f(h||h_avg). A divergence estimator reports them; its moving average decides.
 """
 
 import math
@@ -12,11 +12,15 @@ from torch import Tensor
 
 from multilogger.components.actions.labels import Vector
 from multilogger.components.estimators.constraint import constraint_coefficients
-from multilogger.components.learners.reg.closed_form import ExactGauge
-from multilogger.components.learners.reg.divergence_estimator import Gauge, Scene, check_loggers_known
+from multilogger.components.learners.reg.closed_form import ClosedFormEstimator
+from multilogger.components.learners.reg.divergence_estimator import (
+    DivergenceEstimator,
+    Samples,
+    check_loggers_known,
+)
 from multilogger.components.learners.reg.draws import Draws, float_logits
 from multilogger.components.learners.reg.method import RegSettings, WeightedRegSettings
-from multilogger.components.learners.reg.variational import VariationalGauge
+from multilogger.components.learners.reg.variational import VariationalEstimator
 from multilogger.components.learners.training.measure import Measure
 from multilogger.components.learners.training.objectives import constraint_shares
 from multilogger.components.learners.training.settings import DivergenceKind
@@ -51,7 +55,7 @@ class Constraint:
         stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         logits = float_logits(log.logger_logits)
-        scene = Scene(
+        samples = Samples(
             log.space.torch,
             network,
             x,
@@ -62,26 +66,28 @@ class Constraint:
             settings.batch_size,
             generator,
         )
-        self.settings, self.scene = settings, scene
+        self.settings, self.samples = settings, samples
         self.floor = measure.rules.constraint_floor
-        self.gauge: Gauge = (
-            ExactGauge(scene) if exact else VariationalGauge(scene, log.features, log.labels, settings)
+        self.estimator: DivergenceEstimator = (
+            ClosedFormEstimator(samples)
+            if exact
+            else VariationalEstimator(samples, log.features, log.labels, settings)
         )
         self.parameters = list(network.parameters())
         self.optimiser = torch.optim.Adam(self.parameters, lr=settings.regulariser_rate, fused=True)
-        self.coefficients = torch.ones(scene.gauged) / scene.gauged
-        self.average = torch.zeros(scene.gauged)
-        self.looks, self.pulls, self.looks_before = 0, 0, 0
+        self.coefficients = torch.ones(samples.divergences) / samples.divergences
+        self.average = torch.zeros(samples.divergences)
+        self.estimates, self.pulls, self.estimates_before = 0, 0, 0
 
     def start_epoch(self, shares: Vector) -> None:
-        """Take this epoch's n_j lambda_j, and warm the gauge up before the first."""
-        if not self.scene.average:
+        """Take this epoch's n_j lambda_j, and warm the estimator up before the first."""
+        if not self.samples.average:
             floored = constraint_shares(shares, self.floor)
-            c = constraint_coefficients(self.scene.counts, floored / self.scene.counts)
+            c = constraint_coefficients(self.samples.counts, floored / self.samples.counts)
             self.coefficients = torch.from_numpy(c.astype(np.float32))
-        self.pulls, self.looks_before = 0, self.looks
-        if self.looks == 0:
-            self.gauge.warm_up(self.settings.warm_up_steps)
+        self.pulls, self.estimates_before = 0, self.estimates
+        if self.estimates == 0:
+            self.estimator.warm_up(self.settings.warm_up_steps)
 
     def enforce(self) -> None:
         """Algorithm 2: at most `inner_iterations` rounds, ending when the moving average is within kappa.
@@ -89,11 +95,11 @@ class Constraint:
         T takes `minimum_steps` steps in any case, so that its report stays in touch with a moving policy.
         """
         for iteration in range(self.settings.inner_iterations):
-            self._update_average(self.gauge.look())
+            self._update_average(self.estimator.estimate())
             met = float(self.coefficients @ self.average) <= self.settings.kappa
             if not met:
                 self.pull()
-            self.gauge.step()
+            self.estimator.step()
             if met and iteration + 1 >= self.settings.minimum_steps:
                 return
 
@@ -101,35 +107,35 @@ class Constraint:
         """Algorithm 2, step 4: the policy descends the divergence."""
         self.pulls += 1
         self.optimiser.zero_grad()
-        objective = self.gauge.objective(self.coefficients)
-        # The gauge's own weights take their step elsewhere, so their gradients are not worked out.
+        objective = self.estimator.objective(self.coefficients)
+        # The estimator's own weights take their step elsewhere, so their gradients are not worked out.
         objective.backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
         self.optimiser.step()
 
     def pulled(self) -> float:
-        """The share of this epoch's looks at which the constraint did not hold and moved the policy."""
-        looks = self.looks - self.looks_before
-        return self.pulls / looks if looks else math.nan
+        """The share of this epoch's estimates at which the constraint did not hold and moved the policy."""
+        estimates = self.estimates - self.estimates_before
+        return self.pulls / estimates if estimates else math.nan
 
     def variational(self) -> tuple[float, ...]:
         """The moving average of D_f that decides, one a logger or a single one for h_avg; NaN at first."""
-        return tuple(self.average.tolist()) if self.looks else (math.nan,) * len(self.average)
+        return tuple(self.average.tolist()) if self.estimates else (math.nan,) * len(self.average)
 
     def _update_average(self, values: Tensor) -> None:
-        self.looks += 1
-        # The first looks are plain means, so that the start at 0 never counts as a small divergence.
-        keep = min(self.settings.moving_average, 1.0 - 1.0 / self.looks)
+        self.estimates += 1
+        # The first estimates are plain means, so that the start at 0 never counts as a small divergence.
+        keep = min(self.settings.moving_average, 1.0 - 1.0 / self.estimates)
         self.average = keep * self.average + (1.0 - keep) * values
 
     def state(self) -> State:
-        tensors = {"average": self.average.clone(), "generator": self.scene.generator.get_state()}
-        state = State(tensors, {"looks": self.looks})
+        tensors = {"average": self.average.clone(), "generator": self.samples.generator.get_state()}
+        state = State(tensors, {"estimates": self.estimates})
         state |= optimiser_state(self.optimiser).under("optimiser")
-        return state | self.gauge.state().under("gauge")
+        return state | self.estimator.state().under("estimator")
 
     def restore(self, state: State) -> None:
         self.average = state.tensors["average"].clone()
-        self.looks = int(state.numbers["looks"])
-        self.scene.generator.set_state(state.tensors["generator"])
+        self.estimates = int(state.numbers["estimates"])
+        self.samples.generator.set_state(state.tensors["generator"])
         restore_optimiser(self.optimiser, state.below("optimiser"))
-        self.gauge.restore(state.below("gauge"))
+        self.estimator.restore(state.below("estimator"))

@@ -1,8 +1,8 @@
 """What tells the constraint how far the policy stands from its loggers (section 4.1).
 
-A gauge looks at the policy on fresh rows, gives one estimate of D_f a logger (a single one from h_avg for
-balanced methods), and then the differentiable quantity that the policy descends. `exact_gauge.py` and
-`variational_gauge.py` are the two kinds.
+A divergence estimator takes fresh samples, gives one estimate of D_f per logger (a single one from h_avg for
+balanced methods), and then the differentiable quantity that the policy descends. `closed_form.py` and
+`variational.py` are the two kinds.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from multilogger.components.policies.networks import PolicyNetwork
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What every gauge looks at: the policy, its contexts (m, d), draws of rows, the loggers' logits.
+class Samples:
+    """Where samples come from: the policy, its contexts (m, d), draws of rows, the loggers' logits.
 
     `counts` (J,) are the training rows of each logger; `average` says whether the divergence is from h_avg.
     """
@@ -38,7 +38,7 @@ class Scene:
     generator: torch.Generator
 
     @property
-    def gauged(self) -> int:
+    def divergences(self) -> int:
         """How many divergences there are: one a logger, or the single one from h_avg."""
         return 1 if self.average else len(self.counts)
 
@@ -59,7 +59,7 @@ class Scene:
     def logged(self) -> Logged:
         """B contexts and actions of each logger as logged (J, B), or drawn from h_avg (1, B; appendix)."""
         if not self.average:
-            lots = [self.draws.logged(j, self.batch_size, self.generator) for j in range(self.gauged)]
+            lots = [self.draws.logged(j, self.batch_size, self.generator) for j in range(self.divergences)]
             return Logged(
                 torch.stack([lot.contexts for lot in lots]), torch.stack([lot.actions for lot in lots])
             )
@@ -70,12 +70,12 @@ class Scene:
         return Logged(contexts[None], self.space.sample(logits, self.generator)[None])
 
 
-class Gauge(Protocol):
-    """Call `look`, then `objective` for the same rows if the policy is to move, then `step`."""
+class DivergenceEstimator(Protocol):
+    """Call `estimate`, then `objective` for the same rows if the policy is to move, then `step`."""
 
     def warm_up(self, steps: int) -> None: ...
 
-    def look(self) -> Tensor: ...
+    def estimate(self) -> Tensor: ...
 
     def objective(self, coefficients: Tensor) -> Tensor: ...
 

@@ -1,4 +1,4 @@
-"""The contexts and logged actions that a gauge draws, with replacement, from the training rows."""
+"""The contexts and logged actions that a divergence estimator draws from the training rows."""
 
 from collections.abc import Sequence
 from functools import cached_property

@@ -30,7 +30,7 @@ class ConstrainedLearner(DirectLearner):
 
     def record(self, epoch: int) -> EpochRecord:
         known, pulled = self.constraint.variational(), self.constraint.pulled()
-        return self.measure.record(epoch, self.look(), self.shares, known, pulled=pulled)
+        return self.measure.record(epoch, self.snapshot(), self.shares, known, pulled=pulled)
 
     def state(self) -> State:
         return super().state() | self.constraint.state().under("constraint")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.reg.discriminators import Discriminators
-from multilogger.components.learners.reg.divergence_estimator import Scene
+from multilogger.components.learners.reg.divergence_estimator import Samples
 from multilogger.components.learners.reg.method import ConstraintSettings
 from multilogger.components.learners.training.state import (
     State,
@@ -47,10 +47,10 @@ def variational_value(t_policy: Tensor, t_logger: Tensor) -> Tensor:
     return t_policy.mean(dim=-1) - f_star(t_logger).mean(dim=-1)
 
 
-class VariationalGauge:
-    """One discriminator T per logger, which ascends F at each look (Algorithm 2, step 5).
+class VariationalEstimator:
+    """One discriminator T per logger, which ascends F at each estimate (Algorithm 2, step 5).
 
-    Both players move by their gradients at (theta_t, w_t), as printed: `look` leaves T where it is until
+    Both players move by their gradients at (theta_t, w_t), as printed: `estimate` leaves T where it is until
     `step`, so that the policy may descend in between.
 
     Choice: the policy acts at the contexts of the logged actions, so that T tells actions apart and not
@@ -60,10 +60,10 @@ class VariationalGauge:
     numbers, and F would estimate no divergence between h and h_j.
     """
 
-    def __init__(self, scene: Scene, features: int, labels: int, settings: ConstraintSettings) -> None:
-        self.scene, self.tau, self.batch_norm = scene, settings.tau, settings.discriminator_batch_norm
+    def __init__(self, samples: Samples, features: int, labels: int, settings: ConstraintSettings) -> None:
+        self.samples, self.tau, self.batch_norm = samples, settings.tau, settings.discriminator_batch_norm
         self.discriminators = Discriminators(
-            scene.gauged, features, labels, settings.discriminator_size, scene.generator
+            samples.divergences, features, labels, settings.discriminator_size, samples.generator
         )
         self.parameters = list(self.discriminators.parameters())
         self.optimiser = torch.optim.Adam(self.parameters, lr=settings.discriminator_rate, fused=True)
@@ -73,15 +73,15 @@ class VariationalGauge:
     def warm_up(self, steps: int) -> None:
         """An untrained T reports about 0 and would pass any threshold."""
         for _ in range(steps):
-            self.look()
+            self.estimate()
             self.step()
 
-    def look(self) -> Tensor:
+    def estimate(self) -> Tensor:
         """F of each T on fresh samples: (J,)."""
         self._draw()
         contexts = self.contexts
         values = variational_value(
-            *self.discriminators.actions(contexts, self.scene.space.whole(self.relaxed), self.real)
+            *self.discriminators.actions(contexts, self.samples.space.whole(self.relaxed), self.real)
         )
         self.optimiser.zero_grad()
         (-values.sum()).backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
@@ -89,7 +89,7 @@ class VariationalGauge:
         return values.detach()
 
     def step(self) -> None:
-        """Algorithm 2, step 5, on the samples of the last look."""
+        """Algorithm 2, step 5, on the samples of the last estimate."""
         self.optimiser.step()
 
     def objective(self, coefficients: Tensor) -> Tensor:
@@ -106,10 +106,10 @@ class VariationalGauge:
 
     def _draw(self) -> None:
         """Algorithm 2, steps 2 and 3: logged actions of each logger, and relaxed ones of the policy there."""
-        logged = self.scene.logged()
+        logged = self.samples.logged()
         loggers, rows, labels = logged.actions.shape
-        x = self.scene.at(logged.contexts.flatten())
-        y = self.scene.space.relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
+        x = self.samples.at(logged.contexts.flatten())
+        y = self.samples.space.relaxed_sample(self.samples.logits(x), self.tau, self.samples.generator)
         self.relaxed, self.real = y.view(loggers, rows, labels), logged.actions
         self.contexts = self.discriminators.contexts(x.view(loggers, rows, -1))
 

@@ -12,7 +12,7 @@ from multilogger.components.estimators.ips import check_support, equal_estimate,
 from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.moments import LoggerMoments, unit
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
+from multilogger.components.learners.training.measure import Example, Measure, Risk, Snapshot, Spread
 from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.record import FINITE_CLIP
 from multilogger.components.learners.training.settings import LossShift
@@ -62,7 +62,7 @@ class StreamedSums:
     moments: LoggerMoments
 
 
-class StreamedLook(Look):
+class StreamedSnapshot(Snapshot):
     """One policy, with its divergences over contexts and its sums over rows."""
 
     def __init__(self, measure: "StreamedMeasure", logits: Matrix) -> None:
@@ -100,8 +100,8 @@ class StreamedMeasure(Measure):
         super().__init__(log, log.train.counts, objective, rules)
         self.log = log
 
-    def look(self, logits: Matrix) -> StreamedLook:
-        return StreamedLook(self, logits)
+    def snapshot(self, logits: Matrix) -> StreamedSnapshot:
+        return StreamedSnapshot(self, logits)
 
     def mean_losses(self) -> tuple[float, ...]:
         return tuple((self.log.train.delta_sums / self.log.train.counts).tolist())

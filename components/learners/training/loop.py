@@ -20,7 +20,7 @@ OnEpoch = Callable[[EpochRecord], None]
 
 
 class Learner(Protocol):
-    """One run of one method; an epoch is whatever stands between two looks at the validation split."""
+    """One run of one method; an epoch is whatever stands between two validations."""
 
     network: PolicyNetwork
     standardisation: Standardisation

@@ -33,7 +33,7 @@ from multilogger.components.learners.training.record import EpochRecord, expm1_o
 from multilogger.components.log.disk import LearnerLog
 
 
-class ContextLook:
+class ContextSnapshot:
     """One policy, by its logits on all contexts (m, q), and its divergences, each computed once.
 
     `counts` (J,) are the training rows of each logger; `average` says whether the constraint is on h_avg.
@@ -100,7 +100,7 @@ class Spread(NamedTuple):
         return self.effective_share * self.rows
 
 
-class Look(ContextLook, ABC):
+class Snapshot(ContextSnapshot, ABC):
     """One policy, with its divergences over contexts and its figures over rows."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class Measure(ABC):
         self.loggers = self.space.known_loggers(log.logger_logits) if log.logger_logits else None
 
     @abstractmethod
-    def look(self, logits: Matrix) -> Look:
+    def snapshot(self, logits: Matrix) -> Snapshot:
         """A policy given by its logits on all contexts (m, q)."""
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Measure(ABC):
     def record(
         self,
         epoch: int,
-        look: Look,
+        snapshot: Snapshot,
         shares: Vector,
         variational: tuple[float, ...] = (),
         multiplier: float = math.nan,
@@ -179,20 +179,20 @@ class Measure(ABC):
     ) -> EpochRecord:
         """Everything about one epoch; `allowed` is what the constraint may be, kappa unless it is given."""
         kappa = self.rules.kappa if allowed is None else allowed
-        spreads = look.train_spreads()
-        constraint = expm1_or_inf(look.log_constraint(shares))
-        risk = look.validation_risk()
+        spreads = snapshot.train_spreads()
+        constraint = expm1_or_inf(snapshot.log_constraint(shares))
+        risk = snapshot.validation_risk()
         return EpochRecord(
             epoch=epoch,
-            train_risk=look.train_risk(shares),
+            train_risk=snapshot.train_risk(shares),
             validation_risk=risk.value,
             validation_score=self.score(risk),
-            eligible=self.eligible(look),
+            eligible=self.eligible(snapshot),
             share=tuple(shares.tolist()),
             mean_weight=tuple(spread.mean for spread in spreads),
             effective_share=tuple(spread.effective_share for spread in spreads),
             largest_weight=tuple(spread.largest for spread in spreads),
-            log_d2=tuple(look.log_d2.tolist()),
+            log_d2=tuple(snapshot.log_d2.tolist()),
             variational=variational or (math.nan,) * len(spreads),
             constraint=constraint,
             slack=kappa - self._known_constraint(variational, shares, constraint),
@@ -202,7 +202,7 @@ class Measure(ABC):
         )
 
     def _known_constraint(self, variational: tuple[float, ...], shares: Vector, exact: float) -> float:
-        """What is held against kappa: the gauge's moving average, or the exact divergence without a gauge."""
+        """What is held against kappa: the estimator's moving average, or the exact divergence without one."""
         if not variational or any(math.isnan(value) for value in variational):
             return exact
         if self.objective.average:
@@ -220,12 +220,12 @@ class Measure(ABC):
         """What epochs are compared by."""
         return validation_score(risk.value, risk.standard_error, self.rules.pessimism)
 
-    def eligible(self, look: Look) -> bool:
+    def eligible(self, snapshot: Snapshot) -> bool:
         """Whether the better-supported logger, that of the largest effective share, has S near 1.
 
         A policy that has left every logger's support has a self-normalised risk made of a few rows, whose
         mean weight may be near 1 by chance: `least_effective_rows` asks for more of them.
         """
-        best = max(look.validation_spreads(), key=lambda spread: spread.effective_share)
+        best = max(snapshot.validation_spreads(), key=lambda spread: spread.effective_share)
         near = self.rules.least_mean_weight <= best.mean <= self.rules.most_mean_weight
         return bool(near and best.effective_rows >= self.rules.least_effective_rows)

@@ -11,13 +11,13 @@ from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.estimators.ips import equal_estimate, lambda_weighted_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
-from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
+from multilogger.components.learners.training.measure import Example, Measure, Risk, Snapshot, Spread
 from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.record import FINITE_CLIP
 from multilogger.components.log.memory import LogPart, TrainingLog
 
 
-class MemoryLook(Look):
+class MemorySnapshot(Snapshot):
     """One policy, by its logits on all contexts (m, q), and what follows from them, each computed once."""
 
     def __init__(self, measure: "MemoryMeasure", logits: Matrix) -> None:
@@ -67,8 +67,8 @@ class MemoryMeasure(Measure):
         self.train, self.validation = log.part(validation=False), log.part(validation=True)
         super().__init__(log, self.train.counts, objective, rules)
 
-    def look(self, logits: Matrix) -> MemoryLook:
-        return MemoryLook(self, logits)
+    def snapshot(self, logits: Matrix) -> MemorySnapshot:
+        return MemorySnapshot(self, logits)
 
     def mean_losses(self) -> tuple[float, ...]:
         return tuple(float(self.train.delta[rows].mean()) for rows in self.train.by_logger)

@@ -6,7 +6,7 @@ import torch
 
 from multilogger.components.actions.labels import Matrix
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
-from multilogger.components.learners.training.measure import Look, Measure
+from multilogger.components.learners.training.measure import Measure, Snapshot
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.settings import LossShift, NetworkSettings, RiskSettings
@@ -93,7 +93,7 @@ class RiskLearner(NetworkLearner):
     ) -> None:
         super().__init__(log, settings, seed, **adam)
         self.measure = measure
-        self.looked: Look | None = None
+        self.taken: Snapshot | None = None
         self.to_clone = settings.warm_start > 0
         self.shift = measure.loss_shift()
         self.shares = measure.counts / measure.counts.sum()
@@ -111,20 +111,20 @@ class RiskLearner(NetworkLearner):
         return True
 
     def forget(self) -> None:
-        """The policy is not the one that was looked at, and is past the warm start."""
-        self.to_clone, self.looked = False, None
+        """The policy is not the one that was measured, and is past the warm start."""
+        self.to_clone, self.taken = False, None
 
-    def look(self) -> Look:
+    def snapshot(self) -> Snapshot:
         """The current policy as measured; what one epoch ends with, the next begins with."""
-        if self.looked is None:
-            self.looked = self.measure.look(self.logits())
-        return self.looked
+        if self.taken is None:
+            self.taken = self.measure.snapshot(self.logits())
+        return self.taken
 
     def update_shares(self) -> float:
         """Take n_j lambda_j of the current policy, and give the loss shift of the epoch that begins."""
-        look = self.look()
-        self.shares = look.shares()
-        self.looked = None
+        snapshot = self.snapshot()
+        self.shares = snapshot.shares()
+        self.taken = None
         if self.settings.loss_shift is LossShift.RUNNING:
-            return min(self.shift, self.settings.shift_share * look.running_risk(self.shares))
+            return min(self.shift, self.settings.shift_share * snapshot.running_risk(self.shares))
         return self.shift

@@ -22,7 +22,7 @@ class EpochRecord:
     D_f(h||h_avg). `slack` is kappa minus the same sum as the method knows it: of the moving average where
     there is one, else of the exact divergences. `rho` is the printed threshold that says the same as kappa
     (section 4); for the -exact methods both count from the least constraint there is. `multiplier` is the
-    dual variable of the -exact methods, NaN for the others; `pulled` the share of an epoch's looks, or
+    dual variable of the -exact methods, NaN for the others; `pulled` the share of an epoch's estimates, or
     steps of an -exact method, at which the constraint moved the policy: 0 in all means that it never bound.
     """
 

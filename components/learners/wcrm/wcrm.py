@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.learners.training.measure import Look
+from multilogger.components.learners.training.measure import Snapshot
 from multilogger.components.learners.training.network_learner import open_measure
 from multilogger.components.learners.training.objectives import WEIGHTED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
@@ -86,7 +86,7 @@ class WCRMLearner:
         weights: Vector = self.start.ravel()
         for _ in range(self.settings.wcrm_rounds):
             self._take(weights)
-            self.shares = self.look().shares()
+            self.shares = self.snapshot().shares()
             weights = self._minimise(weights, point)
         self._take(weights)
         self.fitted += 1
@@ -117,10 +117,10 @@ class WCRMLearner:
         layer.load_state_dict({"weight": table[:-1].T.float(), "bias": table[-1].float()})
 
     def record(self, epoch: int) -> EpochRecord:
-        return self.measure.record(epoch, self.look(), self.shares)
+        return self.measure.record(epoch, self.snapshot(), self.shares)
 
-    def look(self) -> Look:
-        return self.measure.look(network_logits(self.network, self.x))
+    def snapshot(self) -> Snapshot:
+        return self.measure.snapshot(network_logits(self.network, self.x))
 
     def state(self) -> State:
         return module_state(self.network).under("network") | State(numbers={"fitted": self.fitted})

@@ -1,4 +1,4 @@
-"""A person's own Parquet logs: what is read, and what is refused at the door."""
+"""A person's own Parquet logs: what is read, and what is refused."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

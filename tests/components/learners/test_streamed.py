@@ -163,11 +163,11 @@ def test_record_is_that_of_the_log_in_memory(
     objective = next(o for o in (WEIGHTED, BALANCED, NAIVE) if o.name in OBJECTIVE_OF.get(method, method))
     rules = settings.rules_of(method)
     measure = MemoryMeasure(log, objective, rules)
-    look = measure.look(learned.policy.logits(log.x))
-    disk = StreamedMeasure(streamed, objective, rules).look(look.logits)
-    np.testing.assert_allclose(disk.shares(), look.shares(), rtol=1e-10)
+    snapshot = measure.snapshot(learned.policy.logits(log.x))
+    disk = StreamedMeasure(streamed, objective, rules).snapshot(snapshot.logits)
+    np.testing.assert_allclose(disk.shares(), snapshot.shares(), rtol=1e-10)
     allowed = learned.best.constraint + learned.best.slack if method.endswith("-exact") else None
-    expected = measure.record(1, look, np.array(learned.best.share), allowed=allowed)
+    expected = measure.record(1, snapshot, np.array(learned.best.share), allowed=allowed)
     names = ["mean_weight", "effective_share", "largest_weight", "log_d2", "constraint", "rho"]
     if method == "wcrm" or method not in OBJECTIVE_OF:
         names += ["train_risk", "validation_risk", "validation_score"]

@@ -129,7 +129,7 @@ def test_gradient_of_the_lagrangian(log: TrainingLog, quick: EverySetting, objec
     double = {name: getattr(batch, name).double() for name in ("log_denominator", "delta")}
     batch = replace(batch, **double)
     learner.network.eval()
-    learner.looked = learner.measure.look(learner.network(learner.x).detach().numpy())
+    learner.taken = learner.measure.snapshot(learner.network(learner.x).detach().numpy())
     parameters = tuple(learner.network.parameters())
 
     def value(*changed: torch.Tensor) -> torch.Tensor:
@@ -151,7 +151,7 @@ def test_batch_of_all_contexts_has_the_exact_constraint(
 ) -> None:
     learner = ExactLearner(log, objective, quick.exact(), seed=0)
     learner.run_epoch()
-    logits, counts = learner.look().logits, learner.measure.counts
+    logits, counts = learner.snapshot().logits, learner.measure.counts
     if objective.average:
         expected = harmonic_divergence_bound(logits, log.logger_logits, counts).log_d2
     else:

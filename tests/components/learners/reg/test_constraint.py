@@ -11,7 +11,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.constraint import constraint_value
 from multilogger.components.estimators.divergences import enumerated_average_divergence, exact_divergence
 from multilogger.components.learners.reg.learner import ConstrainedLearner
-from multilogger.components.learners.reg.variational import VariationalGauge, variational_value
+from multilogger.components.learners.reg.variational import VariationalEstimator, variational_value
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.training.settings import DivergenceKind
 from multilogger.components.log.memory import TrainingLog
@@ -57,14 +57,14 @@ def test_policy_descends_the_whole_variational_objective(
     settings = replace(quick, kappa=1e-6, warm_up_steps=50, discriminator_batch_norm=batch_norm)
     learner = far_learner(log, WEIGHTED, settings)
     learner.constraint.start_epoch(learner.shares)
-    gauge, coefficients = learner.constraint.gauge, learner.constraint.coefficients
-    assert isinstance(gauge, VariationalGauge)
-    gauge.look()
-    lots = gauge.discriminators.actions(gauge.contexts, gauge.relaxed, gauge.real)
+    estimator, coefficients = learner.constraint.estimator, learner.constraint.coefficients
+    assert isinstance(estimator, VariationalEstimator)
+    estimator.estimate()
+    lots = estimator.discriminators.actions(estimator.contexts, estimator.relaxed, estimator.real)
     whole = coefficients @ variational_value(*lots)
     parameters = list(learner.network.parameters())
     expected = torch.autograd.grad(whole, parameters, retain_graph=True)
-    ours = torch.autograd.grad(gauge.objective(coefficients), parameters)
+    ours = torch.autograd.grad(estimator.objective(coefficients), parameters)
     assert max(gradient.abs().max() for gradient in expected) > 1e-4
     for mine, theirs in zip(ours, expected, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-8)
@@ -139,7 +139,7 @@ def test_floor_of_the_constraint_leaves_the_risk_alone(log: TrainingLog, quick: 
     learner.constraint.start_epoch(np.array([0.999, 0.001]))
     terms = np.array([0.7, 0.3]) ** 2 / learner.measure.counts
     np.testing.assert_allclose(learner.constraint.coefficients.numpy(), terms / terms.sum(), rtol=1e-6)
-    shares = learner.look().shares()
+    shares = learner.snapshot().shares()
     learner.run_epoch()
     np.testing.assert_array_equal(learner.shares, shares)
 

@@ -37,18 +37,18 @@ def test_record_is_that_of_the_log_in_memory(
 ) -> None:
     rules, logits = replace(SETTINGS, weights=weights).rules, policies(log)[policy]
     memory, disk = MemoryMeasure(log, objective, rules), StreamedMeasure(streamed, objective, rules)
-    whole, look = memory.look(logits), disk.look(logits)
+    whole, snapshot = memory.snapshot(logits), disk.snapshot(logits)
     shares = whole.shares()
-    np.testing.assert_allclose(look.shares(), shares, rtol=EXACT)
+    np.testing.assert_allclose(snapshot.shares(), shares, rtol=EXACT)
     running = (
         balanced_risk(whole.train, SELF_NORMALISED)
         if objective.average
         else lambda_weighted_risk(whole.train, shares / whole.train.counts, SELF_NORMALISED)
     ).value
     assert whole.running_risk(shares) == running
-    assert look.running_risk(shares) == pytest.approx(running, rel=EXACT)
+    assert snapshot.running_risk(shares) == pytest.approx(running, rel=EXACT)
     assert disk.loss_shift() == pytest.approx(memory.loss_shift(), rel=EXACT)
-    expected, found = memory.record(1, whole, shares).metrics(), disk.record(1, look, shares).metrics()
+    expected, found = memory.record(1, whole, shares).metrics(), disk.record(1, snapshot, shares).metrics()
     assert found == pytest.approx(expected, rel=EXACT, nan_ok=True)
 
 
