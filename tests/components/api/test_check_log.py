@@ -60,7 +60,7 @@ def test_a_policy_that_is_far_from_its_loggers(replayed: ml.BanditLog) -> None:
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
             return np.full((len(x), 6), 0.999)
 
-    report = replayed.check(Sure())  # type: ignore[arg-type]
+    report = replayed.check(Sure())
     assert any("seldom acts as the policy" in line or "rows are worth" in line for line in report.mend)
     near = replayed.check(replayed.logger_policies[0])
     assert np.isclose(near.loggers[0].weights.mean_weight, 1.0)
