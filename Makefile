@@ -1,15 +1,16 @@
 # `make run` and `make test` do all of their own set-up.
 PYTHON ?= python3
 BIN := .venv/bin
-SMALL := logger-1 logger-2 weighted weighted-reg weighted-exact additive
+SMALL := logger-1 logger-2 weighted weighted-reg additive full-information
+PRESETS := printed-objective tuned
 PARALLEL := -n 3 --dist worksteal  # some tests wait for a clock or a server
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test every-test check quick ui clean
+.PHONY: run test every-test check quick ui docs clean
 
 # the main job in small: Table 2 and the report, on embedded data
 run: .venv/ready
-	$(BIN)/multilogger reproduce table2 --dataset digits --seeds 2 $(addprefix --method ,$(SMALL))
+	$(BIN)/multilogger reproduce table2 --dataset digits --seeds 5 $(addprefix --preset ,$(PRESETS)) $(addprefix --method ,$(SMALL))
 
 # the checks and the tests side by side: mypy alone would leave a core idle for a minute
 test: .venv/ready
@@ -30,15 +31,20 @@ quick: .venv/ready
 ui: .venv/ready
 	$(BIN)/multilogger ui
 
+# the pages of docs/pages; a broken link or an unknown name fails, as in `make test`
+docs: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet -f docs/mkdocs.yml
+	@echo 'Open docs/site/index.html'
+
 # The store in data/ and the environment; what we ship in data/ stays.
 clean:
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build docs/site *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	git clean -fdXq data
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("multilogger needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	@echo 'Installing into .venv: about 2 GB, three to five minutes'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dask,dev]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dask,dev,docs]'
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/multilogger
 	touch $@

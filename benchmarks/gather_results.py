@@ -1,4 +1,4 @@
-"""Take the tables and figures of reproductions into `data/reproduction`, then write the README's results.
+"""Take the tables and figures of reproductions into the repository, then write the results of its pages.
 
     multilogger reproduce table2 --dataset scene --dataset yeast --seeds 10 --out table2
     multilogger reproduce figure1 --dataset scene --dataset yeast --seeds 10 --out figures
@@ -6,8 +6,8 @@
 
 Of every CSV file, the rows of a dataset and preset take the place of those of the same dataset and preset
 that stood there; others stay. Claims are replaced one by one, each for the method that it speaks of, because
-a claim about Figures 2 and 3 comes from two folders. Pictures have dataset and preset in their names and are
-copied.
+a claim about Figures 2 and 3 comes from two folders. Tables go to `data/reproduction`. Pictures have dataset
+and preset in their names and are copied to `docs/pages/pictures`, where the pages show them.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import io
 import shutil
 from pathlib import Path
 
-from readme_results import RESULTS, Row, main
+from readme_results import PICTURES, RESULTS, Row, main
 
 from multilogger.components.reproduction.names import preset_rank
 
@@ -48,18 +48,19 @@ def _key(name: str, row: Row) -> tuple[str, ...]:
     return (*found, row["claim"], row["comparison"].split()[0].rstrip(",")) if name == CLAIMS else found
 
 
-def gather(folder: Path, results: Path) -> None:
+def gather(folder: Path, results: Path, pictures: Path) -> None:
+    """Join the CSV files of a folder with those that stand, and copy its pictures."""
     for path in sorted(folder.glob("*.csv")):
         kept = results / path.name
         old = kept.read_text(encoding="utf-8") if kept.exists() else ""
         kept.write_text(joined(path.name, old, path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in sorted(folder.glob("*.svg")):
-        shutil.copy(path, results / path.name)
+        shutil.copy(path, pictures / path.name)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", help="what --out named")
     for each in parser.parse_args().folders:
-        gather(each, RESULTS)
+        gather(each, RESULTS, PICTURES)
     main()

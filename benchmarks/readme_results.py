@@ -1,10 +1,10 @@
-"""Write the README's results from the files of a reproduction, so that its numbers are those files' numbers.
+"""Write the results in the README and in `docs/` from the files in `data/reproduction`.
 
-    multilogger reproduce all ... --out data/reproduction
     python benchmarks/readme_results.py
 
-Everything between `<!-- NAME -->` and `<!-- end NAME -->` is replaced. `--check` only compares;
-`tests/test_readme.py` calls it so.
+`gather_results.py` takes the files of a reproduction there, and calls this. Everything between
+`<!-- NAME -->` and `<!-- end NAME -->` is replaced; `BLOCKS` says which page has which block. `--check` only
+compares; `tests/test_readme.py` calls it so.
 """
 
 import csv
@@ -21,13 +21,34 @@ from multilogger.components.reproduction.report.numbers import signed
 from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
 from multilogger.components.reproduction.tables import constraint as study
 from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.tables.table2 import OPEN
+from multilogger.components.reproduction.tables.table2 import SAME_AS_DIRECT
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "reproduction"
 README = ROOT / "README.md"
+RESULTS_PAGE = ROOT / "docs" / "pages" / "results.md"
+PICTURES = ROOT / "docs" / "pages" / "pictures"
+
+SHORT = ("printed-objective", OURS)  # the presets of the short table
 
 Row = dict[str, str]
+Block = Callable[[Path], str]
+
+
+def table2_short(folder: Path) -> str:
+    """One table for all datasets: methods down, the means of two presets and the paper's number across."""
+    rows = _read(folder / "table2.csv")
+    columns: dict[str, dict[str, str]] = {}
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == dataset]
+        for preset in SHORT:
+            chosen = [row for row in own if row["preset"] == preset]
+            columns[f"{dataset}, {PRESET_TITLES[preset]}"] = {row["method"]: _short(row) for row in chosen}
+        columns[f"{dataset}, paper"] = {r["method"]: f"{float(r['paper']):.3f}" for r in own if r["paper"]}
+    shown = {title: cells for title, cells in columns.items() if cells}
+    methods = sorted({row["method"] for row in rows}, key=method_rank)
+    lines = [[f"`{method}`", *(cells.get(method, "") for cells in shown.values())] for method in methods]
+    return _markdown(["method", *shown], lines)
 
 
 def table2(folder: Path) -> str:
@@ -161,7 +182,7 @@ def _study(dataset: str, rows: list[study.ConstraintRow]) -> list[str]:
     ]
     names = [f"`{estimator}-reg`" for estimator in study.ESTIMATORS]
     headed = [f"{objective}, {name}" for objective in (study.PRINTED, study.OURS) for name in names]
-    picture = f"data/reproduction/{picture_name('constraint', dataset)}.svg"
+    picture = f"pictures/{picture_name('constraint', dataset)}.svg"
     return [
         f"On {dataset}: {constraint_paragraph(rows)}",
         _markdown(["step", *names], step_lines),
@@ -179,20 +200,23 @@ def _change(row: study.ConstraintRow | None) -> str:
     return f"**{text}**" if row.helps or row.harms else text
 
 
-BLOCKS: dict[str, Callable[[Path], str]] = {
-    "table2": table2,
-    "claims": claims,
-    "choices": choices,
-    "loggers": loggers,
-    "pairwise": pairwise,
-    "additivity": additivity,
-    "constraint": constraint,
+BLOCKS: dict[Path, dict[str, Block]] = {
+    README: {"table2-short": table2_short},
+    RESULTS_PAGE: {
+        "table2": table2,
+        "claims": claims,
+        "choices": choices,
+        "loggers": loggers,
+        "pairwise": pairwise,
+        "additivity": additivity,
+        "constraint": constraint,
+    },
 }
 
 
-def filled_in(text: str, folder: Path = RESULTS) -> str:
-    """A README with every block written anew."""
-    for name, write in BLOCKS.items():
+def filled_in(text: str, blocks: dict[str, Block], folder: Path = RESULTS) -> str:
+    """A page with each of its blocks written anew."""
+    for name, write in blocks.items():
         start, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
         before, rest = text.split(start)
         block = f"{written}\n" if (written := write(folder)) else ""
@@ -203,7 +227,13 @@ def filled_in(text: str, folder: Path = RESULTS) -> str:
 def _exp(row: Row | None) -> str:
     if row is None:
         return ""
-    return OPEN if row.get("constraint") == "open" else _mean(row)
+    return SAME_AS_DIRECT if row.get("constraint") == "same" else _mean(row)
+
+
+def _short(row: Row) -> str:
+    if row.get("constraint") == "same":
+        return SAME_AS_DIRECT
+    return f"{float(row['exp_mean']):.3f}" if row["exp_mean"] else ""
 
 
 def _mean(row: Row) -> str:
@@ -228,11 +258,15 @@ def _markdown(header: list[str], lines: list[list[str]]) -> str:
 
 
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
-    if "--check" not in sys.argv:
-        README.write_text(filled_in(text), encoding="utf-8")
-    elif filled_in(text) != text:
-        sys.exit("the README's results are not those of data/reproduction; run benchmarks/readme_results.py")
+    for page, blocks in BLOCKS.items():
+        text = page.read_text(encoding="utf-8")
+        if "--check" not in sys.argv:
+            page.write_text(filled_in(text, blocks), encoding="utf-8")
+        elif filled_in(text, blocks) != text:
+            name = page.relative_to(ROOT)
+            sys.exit(
+                f"the results in {name} are not those of data/reproduction; run benchmarks/readme_results.py"
+            )
 
 
 if __name__ == "__main__":

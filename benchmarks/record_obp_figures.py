@@ -4,7 +4,7 @@ Run once, by hand; the tests read the file that it writes. obp 0.5.7 asks for an
 the project's environment:
 
     pip install --no-deps --ignore-requires-python --target <folder> obp==0.5.7
-    python benchmarks/record_obp_figures.py <folder> tests/components/obp_figures.json
+    python benchmarks/record_obp_figures.py <folder> tests/components/estimators/obp_figures.json
 """
 
 import importlib.util

@@ -1,13 +1,10 @@
-"""The files of a dataset artifact, and the bandit log as MLflow lists it with a run."""
-
-from collections.abc import Mapping
+"""The files of a dataset artifact."""
 
 from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.datasets.labelled_data import LabelledData, load_split, save_split
 from multilogger.components.datasets.losses import HAMMING, Loss, find_loss
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.model_logging import DatasetUsed
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
 
@@ -62,29 +59,3 @@ def load_train(data: Artifact) -> LabelledData:
 
 def load_test(data: Artifact) -> LabelledData:
     return load_split(data.folder / "test.safetensors")
-
-
-def bandit_log_used(inputs: Mapping[str, Artifact]) -> DatasetUsed | None:
-    """The bandit log among a stage's inputs `data` and `log`; None if it has none.
-
-    Its digest is that of the log, so runs on the same log show the same dataset.
-    """
-    from multilogger.tasks.replay import load_summary  # which reads the files of a dataset
-
-    if "data" not in inputs or "log" not in inputs:
-        return None
-    facts, loggers = load_facts(inputs["data"]), load_summary(inputs["log"])
-    return DatasetUsed(
-        name=facts.name,
-        digest=inputs["log"].digest,
-        source=inputs["log"].folder.as_uri(),
-        profile={
-            "rows": sum(int(part["rows"]) for part in loggers.values()),
-            "validation_rows": sum(int(part["validation_rows"]) for part in loggers.values()),
-            "contexts": facts.n_train,
-            "test_contexts": facts.n_test,
-            "features": facts.features,
-            "labels": facts.labels,
-            "loggers": len(loggers),
-        },
-    )

@@ -4,10 +4,9 @@ The only stage that looks at the test split for a learned policy.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from multilogger.components.actions.labels import Matrix, Vector, greedy
@@ -18,15 +17,16 @@ from multilogger.components.estimators.bounds import (
     weighted_certificate,
 )
 from multilogger.components.estimators.divergences import average_divergence, exact_divergence
-from multilogger.components.estimators.ips import Estimate
-from multilogger.components.estimators.moments import LossMoments, estimate_from
+from multilogger.components.estimators.ips import Estimate, equal_estimate, estimate
+from multilogger.components.estimators.moments import LoggerMoments
+from multilogger.components.estimators.weights import importance_weights
 from multilogger.tasks.dataset_files import load_loss, load_test
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
-from multilogger.tasks.log_files import open_learner_log
+from multilogger.tasks.log_files import bandit_log_used, open_learner_log
 
 if TYPE_CHECKING:
     from multilogger.components.log.disk import StreamedLog
@@ -51,7 +51,7 @@ class Evaluation(BaseModel):
     certificates: dict[str, dict[str, float]]
 
 
-@stage("evaluate", version=2)
+@stage("evaluate", version=2, dataset=bandit_log_used)
 def evaluate(
     settings: EvaluateSettings,
     data: Artifact,
@@ -68,7 +68,7 @@ def evaluate(
     rows = measure_validation(rows_on_disk, logits)
     estimates = estimate_all(rows, load_shares(shares))
     certificates = certify_all(
-        rows.counts,
+        rows.own.counts,
         estimates,
         load_shares(shares),
         logits,
@@ -80,7 +80,7 @@ def evaluate(
         method=learned.method,
         exp=float(loss.expected(test_logits, test.y).mean()),
         greedy=float(loss.value(greedy(test_logits), test.y).mean()),
-        estimates={name: _with_interval(estimate) for name, estimate in estimates.items()},
+        estimates={name: _with_interval(found) for name, found in estimates.items()},
         certificates={name: _terms(certificate) for name, certificate in certificates.items()},
     )
     run.file("evaluation.json").write_text(result.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -103,30 +103,24 @@ def evaluation_metrics(result: Evaluation, eta: float) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 
-@dataclass(frozen=True)
-class ValidationMoments:
-    """What one pass leaves of the validation rows, one entry a logger: of h/h_j and of h/h_avg."""
+class ValidationMoments(NamedTuple):
+    """What one pass leaves of the validation rows: of weights h/h_j, and of h/h_avg."""
 
-    own: tuple[LossMoments, ...]
-    average: tuple[LossMoments, ...]
-
-    @property
-    def counts(self) -> Vector:
-        """n_j: (J,)."""
-        return np.array([moment.count for moment in self.own], dtype=np.float64)
+    own: LoggerMoments
+    average: LoggerMoments
 
 
 def measure_validation(log: "StreamedLog", logits: Matrix) -> ValidationMoments:
     """The validation rows under a policy by its logits on all contexts (m, q); they are never held."""
-    from multilogger.components.learners.training.disk_measure import LoggerMoments
     from multilogger.components.log.disk import PolicyTable
 
-    policy, own, average = PolicyTable.of(logits), LoggerMoments(log), LoggerMoments(log)
+    policy = PolicyTable.of(logits)
+    own, average = (LoggerMoments(log.loggers, log.validation.mean_loss) for _ in range(2))
     for chunk in log.chunks(validation=True):
         target = chunk.under(policy).log_target
-        own.add(chunk, target, chunk.log_propensity)
-        average.add(chunk, target, chunk.log_average)
-    return ValidationMoments(tuple(own.by_logger), tuple(average.by_logger))
+        own.add(chunk.logger, importance_weights(target, chunk.log_propensity), chunk.delta)
+        average.add(chunk.logger, importance_weights(target, chunk.log_average), chunk.delta)
+    return ValidationMoments(own, average)
 
 
 def estimate_all(rows: ValidationMoments, shares: Vector) -> dict[str, Estimate]:
@@ -134,12 +128,11 @@ def estimate_all(rows: ValidationMoments, shares: Vector) -> dict[str, Estimate]
 
     lambda_j = share_j / n_j with n_j the rows at hand; fixed before they are seen, as Theorem 3.2 wants.
     """
-    lambdas, equal = shares / rows.counts, np.full(len(rows.counts), 1.0 / rows.counts.sum())
     estimates = {}
     for suffix, normalised in (("", False), ("-sn", True)):
-        estimates[f"naive{suffix}"] = estimate_from(rows.own, equal, normalised)
-        estimates[f"weighted{suffix}"] = estimate_from(rows.own, lambdas, normalised)
-        estimates[f"balanced{suffix}"] = estimate_from(rows.average, equal, normalised)
+        estimates[f"naive{suffix}"] = equal_estimate(rows.own, normalised)
+        estimates[f"weighted{suffix}"] = estimate(rows.own, shares / rows.own.counts, normalised)
+        estimates[f"balanced{suffix}"] = equal_estimate(rows.average, normalised)
     return estimates
 
 

@@ -16,7 +16,7 @@ from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.learn import load_learned
-from multilogger.tasks.log_files import stream_log
+from multilogger.tasks.log_files import bandit_log_used, stream_log
 from multilogger.tasks.train_loggers import load_loggers
 
 
@@ -24,7 +24,7 @@ class LambdaStarSettings(StageSettings):
     """Nothing to set: lambda* follows from the log and the policy."""
 
 
-@stage("lambda-star", version=2)
+@stage("lambda-star", version=3, dataset=bandit_log_used)
 def estimate_lambda_star(
     settings: LambdaStarSettings,  # noqa: ARG001 - every stage has settings
     data: Artifact,

@@ -1,138 +1,65 @@
 """Stage: bandit log -> a policy, by any of the methods."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field, TypeAdapter, model_validator
 
-from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import ADDITIVE_METHODS, PAPER_METHODS, PRESETS, preset
-from multilogger.components.learners.training.settings import MEANINGS, LearnerSettings, newer_and_unused
+from multilogger.components.learners.additive.method import AdditiveSettings
+from multilogger.components.learners.dr.method import DrSettings
+from multilogger.components.learners.exact.method import MultiplierSettings
+from multilogger.components.learners.full_information.method import FullInformationSettings
+from multilogger.components.learners.references import (
+    References,
+    reference_policy,
+)
+from multilogger.components.learners.reg.method import ConstraintSettings
+from multilogger.components.learners.training.settings import Settings
 from multilogger.components.loggers.linear import load_policies
 from multilogger.tasks.additivity_check import check_additivity
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
-from multilogger.tasks.engine.stage import SettingText, StageSettings, shown, stage
+from multilogger.tasks.engine.stage import stage
 from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
-from multilogger.tasks.log_files import count_log, load_training_log, open_learner_log, stream_log
+from multilogger.tasks.learn_settings import LearnSettings
+from multilogger.tasks.log_files import (
+    bandit_log_used,
+    count_log,
+    load_training_log,
+    open_learner_log,
+    stream_log,
+)
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.methods import Learned
-    from multilogger.components.learners.references import References
+    from multilogger.components.learners.learn import Learned
     from multilogger.components.learners.training.record import EpochRecord
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.memory import TrainingLog
     from multilogger.components.policies.policy import LearnedPolicy
 
-NUMBERS = TypeAdapter(LearnerSettings)
 POLICY_FILES = ("policy.safetensors", "policy.json")
-CHOICES = {
-    "method": SettingText("weighted-reg", "a learner or a reference; 'multilogger learn --help' lists them"),
-    "preset": SettingText("tuned", "paper: the printed settings; tuned: chosen on validation risk"),
-    "seed": SettingText("0", "initialisation and mini-batches"),
-    "dataset": SettingText("digits", "whose preset to take"),
-}
 
 
-def _printed(name: str) -> str:
-    """What the paper's preset has, if all of its methods have the same."""
-    values = {getattr(preset("paper", "", method), name) for method in PAPER_METHODS}
-    return shown(values.pop()) if len(values) == 1 else "one of its own for each method"
-
-
-NUMBERS_TEXT = {
-    name: SettingText("preset's", f"{meaning}; 'paper' has {_printed(name)}")
-    for name, meaning in MEANINGS.items()
-}
-MEMORY = {"memory_rows": SettingText(shown(LearnerSettings().memory_rows), MEANINGS["memory_rows"])}
-
-
-class LearnSettings(StageSettings):
-    """A method and every number of its training; `preset` and `dataset` say where the numbers come from."""
-
-    not_in_key: ClassVar[frozenset[str]] = frozenset({"preset", "dataset"})
-
-    method: str = "weighted-reg"
-    preset: str = "tuned"
-    seed: int = Field(default=0, ge=0)
-    dataset: str = "digits"
-    learner: LearnerSettings = LearnerSettings()
-
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        check_method(self.method)
-        return self
-
-    @classmethod
-    def described(cls) -> dict[str, SettingText]:
-        return CHOICES | NUMBERS_TEXT | MEMORY
-
-    @classmethod
-    def build(cls, values: Mapping[str, Any]) -> Self:
-        """The preset's numbers, then the changes to them."""
-        chosen = {name: values.get(name, text.default) for name, text in CHOICES.items()}
-        if chosen["preset"] not in PRESETS:
-            raise BadInput(f"unknown preset {chosen['preset']!r}; choose one of {', '.join(PRESETS)}")
-        check_method(chosen["method"])
-        numbers = asdict(preset(chosen["preset"], chosen["dataset"], chosen["method"]))
-        for name, value in values.items():
-            if name not in CHOICES:
-                numbers[name] = _listed(value) if isinstance(numbers[name], tuple) else value
-        return cls.model_validate(chosen | {"learner": NUMBERS.validate_python(numbers)})
-
-    def params(self) -> dict[str, Any]:
-        values = super().params()
-        return {**values.pop("learner"), **values}
-
-    def identity(self) -> dict[str, Any]:
-        """As of any stage, but a number that is newer than some results counts only where it is used."""
-        left_out = newer_and_unused(self.learner)
-        return {name: value for name, value in super().identity().items() if name not in left_out}
-
-
-def preset_numbers(name: str, dataset: str, method: str) -> dict[str, Any]:
-    """The numbers of a preset as JSON values, by setting."""
-    numbers: dict[str, Any] = NUMBERS.dump_python(preset(name, dataset, method), mode="json")
-    return numbers
-
-
-def check_method(method: str) -> None:
-    """Refuse a method that is neither a learner nor a reference."""
-    from multilogger.components.learners.methods import METHODS
-    from multilogger.components.learners.references import is_reference, reference_names
-
-    if method not in METHODS and not is_reference(method):
-        raise BadInput(
-            f"unknown method {method!r}; choose one of {', '.join((*METHODS, *reference_names()))}"
-        )
-
-
-def check_loggers(settings: LearnSettings, loggers: int) -> None:
-    """Refuse a reference to a logger that there is not."""
-    from multilogger.components.learners.references import check_reference, is_reference
-
-    if is_reference(settings.method):
-        check_reference(settings.method, loggers)
-
-
-@stage("learn", version=2)
+@stage("learn", version=3, dataset=bandit_log_used)
 def learn_policy(
     settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact, run: StageRun
 ) -> None:
     """Learn a policy from the bandit log; the validation split chooses the epoch, test is never seen."""
-    from multilogger.components.learners.references import is_reference, reference_policy
-
-    if is_reference(settings.method):
+    if settings.learner is None:
         policy = reference_policy(settings.method, _references(loggers, log), settings.seed)
     else:
-        policy = _learned(settings, data, loggers, log, run)
+        policy = _learned(settings.method, settings.learner, settings.seed, data, loggers, log, run)
     policy.save(run.folder)
     run.offer_model(
-        ModelFiles("policy", "multilogger.tasks.served_policy", POLICY_FILES, policy.features, policy.labels)
+        ModelFiles(
+            "policy",
+            "multilogger.tasks.served_policy",
+            POLICY_FILES,
+            takes=tuple(f"x{feature}" for feature in range(policy.features)),
+            gives=tuple(f"y{label}" for label in range(policy.labels)),
+        )
     )
 
 
@@ -144,50 +71,55 @@ def load_learned(policy: Artifact) -> "LearnedPolicy":
 
 
 def _learned(
-    settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact, run: StageRun
+    method: str,
+    numbers: Settings,
+    seed: int,
+    data: Artifact,
+    loggers: Artifact,
+    log: Artifact,
+    run: StageRun,
 ) -> "LearnedPolicy":
     import torch
 
-    from multilogger.components.learners.methods import learn, planned_epochs
+    from multilogger.components.learners.learn import learn
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.reading import thin_log
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
-    training_log = _training_log(settings, data, loggers, log)
-    numbers = replace(settings.learner, loss=load_facts(data).loss)
-    with run.progress(settings.method, planned_epochs(settings.method, numbers)) as advance:
+    training_log = _training_log(numbers.memory_rows, data, loggers, log)
+    if isinstance(numbers, FullInformationSettings):
+        numbers = replace(numbers, loss=load_facts(data).loss)
+    with run.progress(method, numbers.planned_epochs) as advance:
         done = 0
 
         def show(record: "EpochRecord") -> None:
             nonlocal done
             if record.epoch > done + 1:  # a killed run reports the epochs of its checkpoint at once
-                say(f"{settings.method} goes on from its checkpoint of epoch {record.epoch}")
+                say(f"{method} goes on from its checkpoint of epoch {record.epoch}")
             note = f"validation risk {record.validation_risk:.3f}, best epoch {record.best_epoch}"
             advance(record.epoch - done, note)
             done = record.epoch
 
-        learned = learn(settings.method, training_log, numbers, settings.seed, show, run.checkpoints)
+        learned = learn(method, training_log, numbers, seed, show, run.checkpoints)
     _log_curves(learned.records, run)
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
-    _say_what_to_know(settings.method, numbers, learned)
-    if settings.method in ADDITIVE_METHODS:
+    _say_what_to_know(method, numbers, learned)
+    if isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings):
         if isinstance(training_log, StreamedLog):
             training_log = thin_log(training_log, numbers.memory_rows)
         check_additivity(learned.policy, training_log, run)
     return learned.policy
 
 
-def _say_what_to_know(method: str, numbers: LearnerSettings, learned: "Learned") -> None:
+def _say_what_to_know(method: str, numbers: Settings, learned: "Learned") -> None:
     """A constraint that did nothing, and a policy that the guard of model selection would not have chosen."""
-    if all(record.pulled == 0 for record in learned.records):
-        early = len(learned.records) <= numbers.warm_up_epochs and method.endswith("-exact")
-        remedy = (
-            f"it counts after {numbers.warm_up_epochs} epochs (warm_up_epochs) only"
-            if early
-            else f"a kappa below {numbers.kappa:g} may bind"
-        )
+    never = all(record.pulled == 0 for record in learned.records)
+    if never and isinstance(numbers, ConstraintSettings | MultiplierSettings):
+        remedy = f"a kappa below {numbers.kappa:g} may bind"
+        if isinstance(numbers, MultiplierSettings) and len(learned.records) <= numbers.warm_up_epochs:
+            remedy = f"it counts after {numbers.warm_up_epochs} epochs (warm_up_epochs) only"
         say(f"the constraint of {method} never moved the policy, so this is the direct method's; {remedy}")
     if not learned.best.eligible:
         say(
@@ -196,11 +128,9 @@ def _say_what_to_know(method: str, numbers: LearnerSettings, learned: "Learned")
         )
 
 
-def _training_log(
-    settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact
-) -> "TrainingLog | StreamedLog":
-    """The log in memory, or on disk if it has more than `memory_rows` rows."""
-    rows, held = count_log(log), settings.learner.memory_rows
+def _training_log(held: int, data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog | StreamedLog":
+    """The log in memory, or on disk if it has more rows than may be held."""
+    rows = count_log(log)
     if rows <= held:
         return load_training_log(data, loggers, log)
     say(f"the log has {rows:,} rows, more than learn.memory_rows ({held:,}): learning streams it from disk")
@@ -215,9 +145,7 @@ def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:
                 run.log_curve(name, [value], first_step=record.epoch)
 
 
-def _references(loggers: Artifact, log: Artifact) -> "References":
-    from multilogger.components.learners.references import References
-
+def _references(loggers: Artifact, log: Artifact) -> References:
     policies = tuple(load_loggers(loggers))
     loss, count = np.zeros(len(policies)), np.zeros(len(policies))
     for batch in stream_log(log, validation=True):
@@ -225,10 +153,3 @@ def _references(loggers: Artifact, log: Artifact) -> "References":
         count += np.bincount(batch.logger, minlength=len(policies))
     crf = load_policies(loggers.folder / POLICY_FILE)["crf"]
     return References(policies, crf, tuple((loss / count).tolist()))
-
-
-def _listed(value: Any) -> Any:
-    """`64,32` and a single number are lists too; an empty text is an empty list."""
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return [value] if isinstance(value, int | float) else value

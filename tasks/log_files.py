@@ -1,6 +1,6 @@
-"""The bandit log as its readers need it: streamed in batches, or as a learner's, in memory or on disk."""
+"""The bandit log as its readers need it: in batches, as a learner takes it, and as MLflow lists it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.log.schema import LogRows, open_log, to_rows
-from multilogger.tasks.dataset_files import load_train
+from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.replay import LOG_FOLDER
+from multilogger.tasks.engine.stage_run import DatasetUsed
+from multilogger.tasks.replay import LOG_FOLDER, load_summary
 from multilogger.tasks.train_loggers import load_loggers
 
 if TYPE_CHECKING:
@@ -59,3 +60,25 @@ def open_learner_log(data: Artifact, loggers: Artifact, log: Artifact) -> "Strea
     train = load_train(data)
     logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
     return open_streamed_log(log.folder / LOG_FOLDER, train.x, logits, train.y)
+
+
+def bandit_log_used(inputs: Mapping[str, Artifact]) -> DatasetUsed:
+    """The bandit log of a stage with the inputs `data` and `log`.
+
+    Its digest is that of the log, so runs on the same log show the same dataset.
+    """
+    facts, loggers = load_facts(inputs["data"]), load_summary(inputs["log"])
+    return DatasetUsed(
+        name=facts.name,
+        digest=inputs["log"].digest,
+        source=inputs["log"].folder.as_uri(),
+        profile={
+            "rows": sum(int(part["rows"]) for part in loggers.values()),
+            "validation_rows": sum(int(part["validation_rows"]) for part in loggers.values()),
+            "contexts": facts.n_train,
+            "test_contexts": facts.n_test,
+            "features": facts.features,
+            "labels": facts.labels,
+            "loggers": len(loggers),
+        },
+    )

@@ -1,4 +1,4 @@
-"""How files of several reproductions become those that the README is written from."""
+"""How files of several reproductions become those that the pages are written from."""
 
 import csv
 import io
@@ -21,10 +21,15 @@ Joined = Callable[[str, str, str], str]
 
 
 @pytest.fixture(scope="module")
-def joined() -> Joined:
+def script() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
-        found: Joined = runpy.run_path(str(BENCHMARKS / "gather_results.py"))["joined"]
+        return runpy.run_path(str(BENCHMARKS / "gather_results.py"))
+
+
+@pytest.fixture(scope="module")
+def joined(script: dict[str, Any]) -> Joined:
+    found: Joined = script["joined"]
     return found
 
 
@@ -57,11 +62,11 @@ def test_files_without_a_preset_are_replaced_by_dataset(joined: Joined) -> None:
 
 
 def test_a_new_column_is_empty_in_old_rows(joined: Joined) -> None:
-    old, new = lines("dataset,preset", "scene,tuned"), lines("dataset,preset,constraint", "yeast,tuned,open")
-    forth = lines("dataset,preset,constraint", "scene,tuned,", "yeast,tuned,open")
+    old, new = lines("dataset,preset", "scene,tuned"), lines("dataset,preset,constraint", "yeast,tuned,same")
+    forth = lines("dataset,preset,constraint", "scene,tuned,", "yeast,tuned,same")
     assert joined("table2.csv", old, new) == forth
     assert joined("table2.csv", new, old) == lines(
-        "dataset,preset,constraint", "yeast,tuned,open", "scene,tuned,"
+        "dataset,preset,constraint", "yeast,tuned,same", "scene,tuned,"
     )
 
 
@@ -81,11 +86,11 @@ def test_claims_are_replaced_one_by_one(joined: Joined) -> None:
     assert [row["p"] for row in read(joined("claims.csv", old, new))] == ["2", "3", "4"]
 
 
-def test_table2_of_the_readme_has_a_column_per_preset(readme: dict[str, Any], tmp_path: Path) -> None:
+def test_table2_of_the_results_has_a_column_per_preset(readme: dict[str, Any], tmp_path: Path) -> None:
     text = lines(
         f"{TABLE2},constraint",
         "yeast,naive-reg,paper,2,4.000000,3.900000,4.100000,3.9,3.551,",
-        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,open",
+        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,same",
         "yeast,logger-1,tuned,1,6.000000,,,2.9,6.898,",
         "scene,dr,tuned,2,0.500000,0.400000,0.600000,0.4,,",
     )
@@ -94,13 +99,13 @@ def test_table2_of_the_readme_has_a_column_per_preset(readme: dict[str, Any], tm
     assert readme["table2"](tmp_path) == (
         f"**yeast**\n\n{head}"
         "| `logger-1` |  |  | 6.000 | 6.898 |\n"
-        "| `naive-reg` | 4.000 ± 0.100 |  | constraint open | 3.551 |\n\n"
+        "| `naive-reg` | 4.000 ± 0.100 |  | same as direct | 3.551 |\n\n"
         f"**scene**\n\n{head}"
         "| `dr` |  |  | 0.500 ± 0.100 |  |"
     )
 
 
-def test_claims_of_the_readme(readme: dict[str, Any], tmp_path: Path) -> None:
+def test_claims_of_the_results(readme: dict[str, Any], tmp_path: Path) -> None:
     text = lines(
         CLAIMS,
         f"stable,S,yeast,paper,Naive-Reg {AT}1 − Naive,2,0.1,-0.2,0.4,0.5,1,undecided with these seeds,",
@@ -118,5 +123,39 @@ def test_claims_of_the_readme(readme: dict[str, Any], tmp_path: Path) -> None:
     ]
 
 
-def test_without_claims_the_readme_says_nothing_of_them(readme: dict[str, Any], tmp_path: Path) -> None:
+def test_without_claims_the_results_say_nothing_of_them(readme: dict[str, Any], tmp_path: Path) -> None:
     assert readme["claims"](tmp_path) == ""
+
+
+def test_tables_and_pictures_of_a_folder_go_where_the_pages_find_them(
+    script: dict[str, Any], tmp_path: Path
+) -> None:
+    made, results, pictures = (tmp_path / name for name in ("made", "results", "pictures"))
+    for folder in (made, results, pictures):
+        folder.mkdir()
+    (made / "table1.csv").write_text(lines("dataset,labels", "scene,6"), encoding="utf-8")
+    (made / "figure1-scene.svg").write_text("<svg/>", encoding="utf-8")
+    script["gather"](made, results, pictures)
+    assert [path.name for path in results.iterdir()] == ["table1.csv"]
+    assert [path.name for path in pictures.iterdir()] == ["figure1-scene.svg"]
+
+
+def test_the_short_table2_has_means_of_all_datasets_and_no_empty_column(
+    readme: dict[str, Any], tmp_path: Path
+) -> None:
+    text = lines(
+        f"{TABLE2},constraint",
+        "yeast,naive-reg,paper,2,4.000000,3.900000,4.100000,3.9,3.551,",
+        "yeast,naive-reg,printed-objective,2,3.500000,3.400000,3.600000,3.3,3.551,",
+        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,same",
+        "yeast,logger-1,tuned,1,6.000000,,,2.9,6.898,",
+        "scene,dr,tuned,2,0.500000,0.400000,0.600000,0.4,,",
+    )
+    (tmp_path / "table2.csv").write_text(text, encoding="utf-8")
+    assert readme["table2_short"](tmp_path).splitlines() == [
+        "| method | yeast, printed objective | yeast, ours | yeast, paper | scene, ours |",
+        "| --- | --- | --- | --- | --- |",
+        "| `logger-1` |  | 6.000 | 6.898 |  |",
+        "| `naive-reg` | 3.500 | same as direct | 3.551 |  |",
+        "| `dr` |  |  |  | 0.500 |",
+    ]

@@ -3,40 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.api.features import FeatureColumns
-from multilogger.components.api.read_log import Names, Range, check_actions
+from multilogger.components.api.read_log import Names, Range, check_truth
 from multilogger.components.datasets.labelled_data import Features, Labels
-from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 
 if TYPE_CHECKING:
+    from multilogger.components.api.build_log import ColumnNames
     from multilogger.components.api.check_log import LogReport
     from multilogger.components.api.policy import Policy
-
-
-class ColumnNames(TypedDict, total=False):
-    """The columns of a log by name; see `BanditLog.from_frame`."""
-
-    action: Names
-    reward: str | None
-    loss: str | None
-    propensity: str | None
-    log_propensity: str | None
-    propensities: Names | Mapping[Any, str] | None
-    log_propensities: Names | Mapping[Any, str] | None
-    logger: str | None
-    features: Sequence[str] | None
-    context: str | None
-    time: str | None
-    validation: str | None
-    max_loss: float | None
-    reward_range: Range | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,9 +89,9 @@ class BanditLog:
             loss: column of losses, 0 or more. Without `reward` and `loss`: column loss, delta or reward.
             propensity: probability of the action under the row's own logger, when it acted.
             log_propensity: its natural logarithm. Without either: column log_propensity, propensity, pscore.
-            propensities: probabilities under every logger: a column of lists or several columns, in the
-                ascending order of the loggers' labels, or a mapping from logger to column. Balanced methods
-                need them.
+            propensities: probabilities under every logger, which balanced methods need: a column of lists or
+                several columns, in the ascending order of the loggers' labels, or a mapping from logger to
+                column.
             log_propensities: their logarithms. Without either: a column of one of these names, if any.
             logger: column of labels of any kind. Without it: column logger, or one logger if there is none.
             features: columns of numbers, of words (one feature per word) or of lists. Without it: column x,
@@ -123,9 +105,9 @@ class BanditLog:
             max_loss: the largest possible loss; the number of labels by default.
             reward_range: least and largest possible reward; those of the log by default.
         """
-        from multilogger.components.api.build_log import Columns, log_of_frame
+        from multilogger.components.api.build_log import ColumnNames, log_of_frame
 
-        columns = Columns(
+        columns = ColumnNames(
             action=action,
             reward=reward,
             loss=loss,
@@ -149,11 +131,11 @@ class BanditLog:
 
     @classmethod
     def from_parquet(
-        cls, source: str | Path, contexts: Any = None, **columns: Unpack[ColumnNames]
+        cls, source: str | Path, contexts: Any = None, **columns: "Unpack[ColumnNames]"
     ) -> "BanditLog":
         """A log from Parquet: a file, a folder, or the address of one in an object store (s3://, gs://).
 
-        Folders named `logger=<label>` are a column. `contexts` may be a path, too. The columns are those of
+        Folders `logger=<label>` are a column. `contexts` may be a path, too; the columns are those of
         `from_frame`. All rows are held in memory; `multilogger evaluate` reads longer logs from disk.
         """
         from multilogger.components.api.log_files import read_parquet, with_facts
@@ -209,14 +191,14 @@ class BanditLog:
         return len(self.loss)
 
     def __repr__(self) -> str:
-        facts = {
-            "rows": len(self),
-            "contexts": self.x.shape[0],
-            "features": self.x.shape[1],
-            "labels": len(self.actions),
-            "loggers": list(self.loggers),
-        }
-        return f"BanditLog({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
+        contexts, features = self.x.shape
+        size = f"rows={len(self)}, contexts={contexts}, features={features}, labels={len(self.actions)}"
+        return f"BanditLog({size}, loggers={list(self.loggers)!r})"
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](len(self.actions))
 
     def check(self, policy: Any = None) -> "LogReport":
         """What the log holds and what to mend, for `print`; with a policy also how well it is covered."""
@@ -239,20 +221,9 @@ class BanditLog:
 
     def take(self, rows: NDArray[np.integer[Any]]) -> "BanditLog":
         """The given rows with their contexts alone, in the given order."""
-        used, context = np.unique(self.context[rows], return_inverse=True)
-        return replace(
-            self,
-            x=self.x[used],
-            context=context.astype(np.int64),
-            action=self.action[rows],
-            loss=self.loss[rows],
-            log_propensity=self.log_propensity[rows],
-            logger=self.logger[rows],
-            log_propensities=None if self.log_propensities is None else self.log_propensities[rows],
-            time=None if self.time is None else self.time[rows],
-            validation=None if self.validation is None else self.validation[rows],
-            truth=None if self.truth is None else self.truth[used],
-        )
+        from multilogger.components.api.split_log import take_rows
+
+        return take_rows(self, rows)
 
     def with_logger_policies(self, policies: Sequence[Any] | Mapping[Any, Any]) -> "BanditLog":
         """The log with the policies of its loggers, by name or in the order of `loggers`.
@@ -266,13 +237,7 @@ class BanditLog:
 
     def with_truth(self, truth: ArrayLike) -> "BanditLog":
         """The log with the true labels of its contexts (m, q), which `FullInformation` alone looks at."""
-        labels = check_actions(truth)
-        if labels.shape != (self.x.shape[0], len(self.actions)):
-            raise BadInput(
-                f"truth must be (contexts, labels) = {(self.x.shape[0], len(self.actions))}, "
-                f"got {labels.shape}"
-            )
-        return replace(self, truth=labels)
+        return replace(self, truth=check_truth(truth, (int(self.x.shape[0]), len(self.actions))))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows to one Parquet file that `from_parquet` and `multilogger evaluate` read.

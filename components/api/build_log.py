@@ -1,8 +1,7 @@
 """From named columns of a frame, or from arrays, to a bandit log."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,9 +34,8 @@ from multilogger.components.log.checks import check_features
 from multilogger.components.log.memory import check_contexts
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The arguments of `BanditLog.from_frame` that name columns."""
+class ColumnNames(TypedDict, total=False):
+    """The columns of a log by name, and what is known of its losses; see `BanditLog.from_frame`."""
 
     action: Names
     reward: str | None
@@ -55,22 +53,22 @@ class Columns:
     reward_range: Range | None
 
 
-def log_of_frame(frame: Any, columns: Columns, contexts: Any) -> BanditLog:
+def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
     """A log from a frame of any library; see `BanditLog.from_frame`."""
     rows = Rows(to_arrow(frame))
     _check_twice(columns)
-    action, names = read_actions(rows, columns.action)
-    logger = columns.logger or first_of(rows, ("logger",))
+    action, names = read_actions(rows, columns["action"])
+    logger = columns["logger"] or first_of(rows, ("logger",))
     who = who_acted(None if logger is None else rows.column(logger, "logger"), len(rows))
-    whole = columns.propensities or columns.log_propensities
+    whole = columns["propensities"] or columns["log_propensities"]
     whole = whole or first_of(rows, ("log_propensities", "propensities"))
-    are_log = columns.log_propensities is not None or whole == "log_propensities"
-    validation = columns.validation or first_of(rows, ("validation",))
+    are_log = columns["log_propensities"] is not None or whole == "log_propensities"
+    validation = columns["validation"] or first_of(rows, ("validation",))
     return _checked(
         contexts=read_contexts(
             rows,
-            columns.features,
-            columns.context or first_of(rows, ("context",)),
+            columns["features"],
+            columns["context"] or first_of(rows, ("context",)),
             None if contexts is None else Rows(to_arrow(contexts), "contexts"),
         ),
         action=action,
@@ -80,7 +78,7 @@ def log_of_frame(frame: Any, columns: Columns, contexts: Any) -> BanditLog:
         who=who,
         every=None if whole is None else read_all(rows, whole, who),
         are_log=are_log,
-        time=None if columns.time is None else rows.times(columns.time),
+        time=None if columns["time"] is None else rows.times(columns["time"]),
         validation=None if validation is None else rows.numbers(validation, "validation") == 1,
     )
 
@@ -182,17 +180,17 @@ def _checked(
     )
 
 
-def _check_twice(columns: Columns) -> None:
+def _check_twice(columns: ColumnNames) -> None:
     for what, names in (
         ("the loss", ("reward", "loss")),
         ("the propensity", ("propensity", "log_propensity")),
         ("the propensities", ("propensities", "log_propensities")),
     ):
-        only_one(what, **{name: getattr(columns, name) for name in names})
+        only_one(what, **{name: columns.get(name) for name in names})
 
 
-def _read_losses(rows: Rows, columns: Columns, labels: int) -> Losses:
-    loss, reward = columns.loss, columns.reward
+def _read_losses(rows: Rows, columns: ColumnNames, labels: int) -> Losses:
+    loss, reward = columns["loss"], columns["reward"]
     if loss is None and reward is None:
         loss = first_of(rows, ("loss", "delta"))
         reward = None if loss else first_of(rows, ("reward",))
@@ -200,8 +198,8 @@ def _read_losses(rows: Rows, columns: Columns, labels: int) -> Losses:
         None if reward is None else rows.numbers(reward, "reward"),
         None if loss is None else rows.numbers(loss, "loss"),
         labels,
-        columns.max_loss,
-        columns.reward_range,
+        columns["max_loss"],
+        columns["reward_range"],
     )
 
 
@@ -219,10 +217,10 @@ def _losses(
     return check_loss(losses, labels, max_loss)
 
 
-def _read_own(rows: Rows, columns: Columns) -> Vector:
-    own, is_log = columns.propensity, False
+def _read_own(rows: Rows, columns: ColumnNames) -> Vector:
+    own, is_log = columns["propensity"], False
     if own is None:
-        own, is_log = columns.log_propensity or first_of(rows, ("log_propensity",)), True
+        own, is_log = columns["log_propensity"] or first_of(rows, ("log_propensity",)), True
     if own is None:
         own, is_log = first_of(rows, ("propensity", "pscore")), False
     if own is None:

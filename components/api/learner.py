@@ -12,9 +12,11 @@ from sklearn.exceptions import NotFittedError
 
 from multilogger.components.actions.labels import Actions, Matrix
 from multilogger.components.api.bandit_log import BanditLog
-from multilogger.components.api.method_settings import build_settings, meanings_of, needs_of, settings_of
+from multilogger.components.api.method_settings import build_settings, meanings_of, settings_of
 from multilogger.components.api.policy import Policy
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.method import Needs
 
 if TYPE_CHECKING:
     from multilogger.components.learners.training.record import EpochRecord
@@ -25,13 +27,10 @@ OF_ALL_MEANINGS = {
     "validation_fraction": "share of the log that chooses the epoch, unless the log marks its rows itself",
     "split_by": "what goes to one side of that split as a whole: context, row or time",
 }
-LACKS = {
-    "propensities": (
-        "the propensities of each action under every logger",
-        "read the log with propensities= or log_propensities=",
-    ),
-    "logger_policies": ("the loggers' own policies", "add them with log.with_logger_policies(...)"),
-    "truth": ("the true labels of its contexts", "add them with log.with_truth(...)"),
+REMEDIES = {
+    Needs.ALL_PROPENSITIES: "read the log with propensities= or log_propensities=",
+    Needs.LOGGER_POLICIES: "add them with log.with_logger_policies(...)",
+    Needs.TRUTH: "add them with log.with_truth(...)",
 }
 
 
@@ -58,7 +57,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         Sets `policy_`, `records_` (one per epoch), `best_` (that of the chosen one) and `n_features_in_`.
         """
         from multilogger.components.api.log_files import training_log
-        from multilogger.components.learners.methods import learn
+        from multilogger.components.learners.learn import learn
 
         self._check_log(log)
         values = self.get_params(deep=False)
@@ -109,14 +108,13 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
                 "another of its from_ methods"
             )
         has = {
-            "propensities": log.log_propensities is not None or len(log.loggers) == 1,
-            "logger_policies": bool(log.logger_policies),
-            "truth": log.truth is not None,
+            Needs.ALL_PROPENSITIES: log.log_propensities is not None or len(log.loggers) == 1,
+            Needs.LOGGER_POLICIES: bool(log.logger_policies),
+            Needs.TRUTH: log.truth is not None,
         }
-        for need in sorted(needs_of(self.method)):
+        for need in sorted(METHODS[self.method].needs):
             if not has[need]:
-                what, remedy = LACKS[need]
-                raise BadInput(f"{self.method} needs {what}, which the log lacks; {remedy}")
+                raise BadInput(f"{self.method} needs {need}, which the log lacks; {REMEDIES[need]}")
 
 
 class one_thread:  # noqa: N801, a context manager reads as a word

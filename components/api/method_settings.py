@@ -7,49 +7,32 @@ from numbers import Integral, Real
 from typing import Any
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import preset
-from multilogger.components.learners.readers import reads
-from multilogger.components.learners.training.settings import MEANINGS, LearnerSettings
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.settings import Settings, settings_about
 
-OPERATIONAL = frozenset({"checkpoint_every", "memory_rows"})  # how to work, not what to learn
-NEEDS: dict[str, frozenset[str]] = {
-    "balanced": frozenset({"propensities"}),
-    "balanced-reg": frozenset({"propensities", "logger_policies"}),
-    "naive-exact": frozenset({"logger_policies"}),
-    "weighted-exact": frozenset({"logger_policies"}),
-    "balanced-exact": frozenset({"propensities", "logger_policies"}),
-    "full-information": frozenset({"truth"}),
-}
-"""What a log must have beside its rows, for the methods that need more."""
+LEFT_OUT = frozenset({"checkpoint_every", "memory_rows", "loss"})  # how to work, or what the log says
 
 
 def settings_of(method: str) -> dict[str, Any]:
-    """The settings that a method reads with their defaults, those of the preset `tuned` for any dataset."""
-    values = asdict(preset("tuned", "", method))
+    """The settings that a method reads with their defaults, as plain values."""
+    values = asdict(METHODS[method].settings())
     return {
         name: value.value if isinstance(value, Enum) else value
         for name, value in values.items()
-        if name not in OPERATIONAL and reads(method, name)
+        if name not in LEFT_OUT
     }
 
 
 def meanings_of(method: str) -> dict[str, str]:
     """What each of these settings means."""
-    return {name: MEANINGS[name].split(": ", 1)[-1] for name in settings_of(method)}
+    return {name: about.meaning for name, about in settings_about(METHODS[method].settings).items()}
 
 
-def needs_of(method: str) -> frozenset[str]:
-    """What a log must have for a method, of propensities (of all loggers), logger_policies and truth."""
-    return NEEDS.get(method, frozenset())
-
-
-def build_settings(method: str, values: Mapping[str, Any]) -> LearnerSettings:
+def build_settings(method: str, values: Mapping[str, Any]) -> Settings:
     """The settings of a method as learners take them; plain words and lists become what they stand for."""
-    start = preset("tuned", "", method)
-    typed = asdict(start)
-    for name, value in values.items():
-        typed[name] = _typed(name, value, typed[name])
-    return LearnerSettings(**typed)
+    kind = METHODS[method].settings
+    defaults = asdict(kind())
+    return kind(**{name: _typed(name, value, defaults[name]) for name, value in values.items()})
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:

@@ -21,8 +21,6 @@ from multilogger.components.evaluation.evaluation import (
     PolicyEvaluation,
     Request,
     evaluate_policy,
-)
-from multilogger.components.evaluation.known_loggers import (
     greedy_log_propensity,
     known_max_weights,
     stated_max_weights,

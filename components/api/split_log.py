@@ -1,4 +1,7 @@
-"""Which rows of a log go to the second side of a split."""
+"""Which rows of a log go to the second side of a split, and the log of some rows."""
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,24 @@ def split_rows(log: BanditLog, share: float, by: str, seed: int, stream: str = "
         chosen = kept[log.context] if by == "context" else kept
     _check_loggers(log, chosen, by)
     return chosen
+
+
+def take_rows(log: BanditLog, rows: NDArray[np.integer[Any]]) -> BanditLog:
+    """Some rows with their contexts alone: what is fitted to contexts must not see the others."""
+    used, context = np.unique(log.context[rows], return_inverse=True)
+    return replace(
+        log,
+        x=log.x[used],
+        context=context.astype(np.int64),
+        action=log.action[rows],
+        loss=log.loss[rows],
+        log_propensity=log.log_propensity[rows],
+        logger=log.logger[rows],
+        log_propensities=None if log.log_propensities is None else log.log_propensities[rows],
+        time=None if log.time is None else log.time[rows],
+        validation=None if log.validation is None else log.validation[rows],
+        truth=None if log.truth is None else log.truth[used],
+    )
 
 
 def _last(log: BanditLog, share: float) -> NDArray[np.bool_]:

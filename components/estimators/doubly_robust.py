@@ -3,19 +3,26 @@
 R_dr = (1/n) sum_i E_{y ~ h} q(x_i, y) + sum_i a_i w_i (delta_i - q(x_i, y_i)),  sum_i a_i = 1.
 
 The mean is right when the model q is right, whatever the weights, and when the weights are right, whatever
-the model, provided that q was not fitted on the rows at hand. q = 0 gives the estimators of `estimators.py`.
+the model, provided that q was not fitted on the rows at hand. q = 0 gives the estimators of `ips.py`.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from multilogger.components.actions.labels import Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.ips import Estimate, check_lambdas, check_support
+from multilogger.components.estimators.ips import (
+    Estimate,
+    WeighedRows,
+    balanced_rows,
+    equal_lambdas,
+    estimate,
+    own_rows,
+)
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
-from multilogger.components.estimators.weights import RAW, WeightRule, importance_weights, log_mixture
+from multilogger.components.estimators.weights import RAW, WeightRule
 
 
 @dataclass(frozen=True)
@@ -38,121 +45,65 @@ class ModelledLoss:
             raise BadInput("modelled losses must be finite, got NaN or infinity; did the model diverge?")
 
 
-@dataclass(frozen=True)
-class WeighedRows:
-    """Rows as the doubly robust estimators use them, for any importance weights.
-
-    `logger` (n,) from 0, `weights` (n,) clipped already if they are to be, `lambdas` (J,) with
-    sum_j n_j lambda_j = 1, and `residual` (n,) = delta - q_logged.
-    """
-
-    logger: Loggers
-    weights: Vector
-    residual: Vector
-    q_target: Vector
-    lambdas: Vector
-    self_normalised: bool = False
-
-    @property
-    def shares(self) -> Vector:
-        """a_i w_i of each row: (n,)."""
-        return np.asarray(self.lambdas[self.logger] * self.weights, dtype=np.float64)
-
-    @property
-    def correction(self) -> float:
-        """sum_i a_i w_i r_i, divided by sum_i a_i w_i if self-normalised."""
-        shares = self.shares
-        value = float(shares @ self.residual)
-        if not self.self_normalised:
-            return value
-        check_support(float(shares.sum()), len(shares))
-        return value / float(shares.sum())
-
-
-def influence_values(rows: WeighedRows) -> Vector:
+def influence_values(
+    rows: WeighedRows, model: ModelledLoss, lambdas: Vector, self_normalised: bool = False
+) -> Vector:
     """psi_i of each row, whose mean is the estimate and whose spread is its error: (n,).
 
-    psi_i = E_{y ~ h} q(x_i, y) + n a_i w_i r_i;  self-normalised, by the delta method and with c the
-    correction, E_{y ~ h} q(x_i, y) + c + n a_i w_i (r_i - c) / sum_i a_i w_i.
+    psi_i = E_{y ~ h} q(x_i, y) + n a_i w_i r_i,  r_i = delta_i - q(x_i, y_i);  self-normalised, by the delta
+    method and with c the correction, E_{y ~ h} q(x_i, y) + c + n a_i w_i (r_i - c) / sum_i a_i w_i.
     """
-    shares, count = rows.shares, len(rows.residual)
-    if not rows.self_normalised:
-        return rows.q_target + count * shares * rows.residual
-    c = rows.correction
-    psi = rows.q_target + c + count * shares * (rows.residual - c) / shares.sum()
+    left = _residual(rows, model)
+    shares, count = left.shares(lambdas), len(left.delta)
+    if not self_normalised:
+        return model.q_target + count * shares * left.delta
+    c = estimate(left, lambdas, self_normalised).value
+    psi = model.q_target + c + count * shares * (left.delta - c) / shares.sum()
     return np.asarray(psi, dtype=np.float64)
 
 
-def doubly_robust_risk(rows: WeighedRows) -> Estimate:
-    """R_dr of weights that are at hand already; the three below make them.
+def doubly_robust_risk(
+    rows: WeighedRows, model: ModelledLoss, lambdas: Vector, self_normalised: bool = False
+) -> Estimate:
+    """R_dr of rows that are weighed already, with a_i = lambda_j; the three below weigh them.
 
     Choice: the model's part is a plain mean over all rows, not weighted by lambda: every row's context comes
     from the same P(x), so that mean has the least variance whatever the loggers are.
     """
-    shares = rows.shares
-    mean_weight, squares = float(shares.sum()), float(shares @ shares)
-    return Estimate(
-        value=float(rows.q_target.mean()) + rows.correction,
-        standard_error=_standard_error(rows.logger, influence_values(rows)),
-        mean_weight=mean_weight,
-        effective_rows=mean_weight**2 / squares if squares > 0 else 0.0,
-        lambdas=tuple(rows.lambdas.tolist()),
+    correction = estimate(_residual(rows, model), lambdas, self_normalised)
+    return replace(
+        correction,
+        value=float(model.q_target.mean()) + correction.value,
+        standard_error=_standard_error(rows.logger, influence_values(rows, model, lambdas, self_normalised)),
     )
 
 
-def naive_rows(batch: LoggedBatch, model: ModelledLoss, rule: WeightRule = RAW) -> WeighedRows:
-    """Rows weighed by h/h_j with a_i = 1/n, as naive IPS does (section 2.1.1)."""
-    return lambda_weighted_rows(batch, model, np.full(batch.loggers, 1.0 / batch.rows), rule)
-
-
-def lambda_weighted_rows(
-    batch: LoggedBatch, model: ModelledLoss, lambdas: Vector, rule: WeightRule = RAW
-) -> WeighedRows:
-    """Rows weighed by h/h_j with a_i = lambda_j, fixed beforehand (section 2.1.1)."""
-    check_lambdas(batch, lambdas)
-    weights = importance_weights(batch.log_target, batch.log_propensity, rule.clip)
-    return _weighed(batch, model, weights, lambdas, rule)
-
-
-def balanced_rows(batch: LoggedBatch, model: ModelledLoss, rule: WeightRule = RAW) -> WeighedRows:
-    """Rows weighed by h/h_avg with a_i = 1/n (section 6)."""
-    if batch.log_propensities is None:
-        raise BadInput(
-            "the balanced estimator needs the log propensity of each action under every logger, "
-            "got only that under its own; fill log_propensities, or use the naive or weighted estimator"
-        )
-    log_average = log_mixture(batch.log_propensities, batch.counts)
-    weights = importance_weights(batch.log_target, log_average, rule.clip)
-    return _weighed(batch, model, weights, np.full(batch.loggers, 1.0 / batch.rows), rule)
-
-
 def naive_doubly_robust(batch: LoggedBatch, model: ModelledLoss, rule: WeightRule = RAW) -> Estimate:
-    """R_dr with the weights of naive IPS."""
-    return doubly_robust_risk(naive_rows(batch, model, rule))
+    """R_dr with the weights of naive IPS (section 2.1.1)."""
+    return lambda_weighted_doubly_robust(batch, model, equal_lambdas(batch.counts), rule)
 
 
 def lambda_weighted_doubly_robust(
     batch: LoggedBatch, model: ModelledLoss, lambdas: Vector, rule: WeightRule = RAW
 ) -> Estimate:
-    """R_dr with the weights of lambda-weighted IPS."""
-    return doubly_robust_risk(lambda_weighted_rows(batch, model, lambdas, rule))
+    """R_dr with the weights of lambda-weighted IPS (section 2.1.1), lambdas fixed beforehand."""
+    return doubly_robust_risk(own_rows(batch, rule.clip), model, lambdas, rule.self_normalised)
 
 
 def balanced_doubly_robust(batch: LoggedBatch, model: ModelledLoss, rule: WeightRule = RAW) -> Estimate:
-    """R_dr with the weights of balanced IPS."""
-    return doubly_robust_risk(balanced_rows(batch, model, rule))
+    """R_dr with the weights of balanced IPS (section 6)."""
+    rows = balanced_rows(batch, rule.clip)
+    return doubly_robust_risk(rows, model, equal_lambdas(rows.counts), rule.self_normalised)
 
 
-def _weighed(
-    batch: LoggedBatch, model: ModelledLoss, weights: Vector, lambdas: Vector, rule: WeightRule
-) -> WeighedRows:
-    if len(model.q_logged) != batch.rows:
+def _residual(rows: WeighedRows, model: ModelledLoss) -> WeighedRows:
+    """The same rows with what the model leaves of their losses."""
+    if len(model.q_logged) != len(rows.delta):
         raise BadInput(
-            f"the model gives losses for {len(model.q_logged)} rows, the log has {batch.rows}; "
+            f"the model gives losses for {len(model.q_logged)} rows, the log has {len(rows.delta)}; "
             "take both from the same rows"
         )
-    residual = batch.delta - model.q_logged
-    return WeighedRows(batch.logger, weights, residual, model.q_target, lambdas, rule.self_normalised)
+    return replace(rows, delta=rows.delta - model.q_logged)
 
 
 def _standard_error(logger: Loggers, influence: Vector) -> float:

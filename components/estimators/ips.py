@@ -1,24 +1,20 @@
 """Counterfactual estimators of R(h) from the logs of several loggers (sections 2.1 and 6).
 
 All are sums sum_i a_i w_i delta_i that differ in the coefficient a_i of a row and in the denominator of
-its importance weight w_i. Each comes raw, clipped or self-normalised by a `WeightRule`.
+its importance weight w_i. Each comes raw, clipped or self-normalised by a `WeightRule`. They are functions of
+sums over rows: `WeighedRows` has them from rows in memory, `LoggerMoments` from chunks of a log on disk.
 """
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from multilogger.components.actions.labels import Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.lambda_star import (
-    Divergence,
-    LoggerStats,
-    lambda_star,
-    self_normalised_divergence,
-    update_stats,
-)
-from multilogger.components.estimators.logged_batch import LoggedBatch
+from multilogger.components.estimators.lambda_star import LoggerStats, supported_lambda_star, update_stats
+from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
 from multilogger.components.estimators.weights import RAW, WeightRule, importance_weights, log_mixture
 
 NORMALISATION_TOLERANCE = 1e-6
@@ -40,88 +36,161 @@ class Estimate:
     lambdas: tuple[float, ...]
 
 
-def naive_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
-    """Naive IPS (section 2.1.1).
+class Mixed(NamedTuple):
+    """sum_i a_i w_i, sum_i a_i w_i (delta_i - centre) and sum_i (a_i w_i)^2, with a_i = lambda_j."""
 
-    R_naive = (1/n) sum_j sum_i h/h_j delta
+    weight: float
+    loss: float
+    squares: float
+
+
+class RowSums(Protocol):
+    """Sums over the rows of a log, with weights relative to `unit` and losses to `centre`."""
+
+    @property
+    def unit(self) -> float: ...
+
+    @property
+    def centre(self) -> float: ...
+
+    @property
+    def counts(self) -> Vector:
+        """n_j: (J,)."""
+
+    def mix(self, lambdas: Vector) -> Mixed: ...
+
+    def standard_error(self, lambdas: Vector, risk: float, divisor: float) -> float:
+        """sqrt( sum_j lambda_j^2 n_j s2_j ), s2_j the sample variance of w (delta - risk) / divisor."""
+
+
+def estimate(rows: RowSums, lambdas: Vector, self_normalised: bool = False) -> Estimate:
+    """lambda-weighted IPS (section 2.1.1), unbiased for lambdas (J,) fixed beforehand.
+
+    R_lambda = sum_j lambda_j sum_i w delta,  lambda_j >= 0,  sum_j n_j lambda_j = 1,
+
+    divided by sum_j lambda_j sum_i w if self-normalised, with the error of the delta method.
     """
-    return lambda_weighted_risk(batch, np.full(batch.loggers, 1.0 / batch.rows), rule)
+    check_lambdas(rows.counts, lambdas)
+    mixed = rows.mix(lambdas)
+    if self_normalised:
+        # Choice: one normaliser for the whole log, sum_i a_i w_i, not one a logger: a logger that the policy
+        # has left then fades out, where dividing by its own mean weight would blow its few rows up.
+        check_support(mixed.weight, int(rows.counts.sum()))
+        value = rows.centre + mixed.loss / mixed.weight
+        error = rows.standard_error(lambdas, value, mixed.weight)
+    else:
+        value = (mixed.loss + rows.centre * mixed.weight) * rows.unit
+        error = rows.standard_error(lambdas, 0.0, 1.0) * rows.unit
+    return Estimate(
+        value=value,
+        standard_error=error,
+        mean_weight=mixed.weight * rows.unit,
+        effective_rows=mixed.weight**2 / mixed.squares if mixed.squares > 0 else 0.0,
+        lambdas=tuple(lambdas.tolist()),
+    )
 
 
-def lambda_weighted_risk(batch: LoggedBatch, lambdas: Vector, rule: WeightRule = RAW) -> Estimate:
-    """lambda-weighted IPS (section 2.1.1), unbiased for lambdas fixed beforehand.
+def equal_estimate(rows: RowSums, self_normalised: bool = False) -> Estimate:
+    """The same with lambda_j = 1/n: naive IPS for weights h/h_j, balanced IPS for weights h/h_avg."""
+    return estimate(rows, equal_lambdas(rows.counts), self_normalised)
 
-    R_lambda = sum_j lambda_j sum_i h/h_j delta,  lambda_j >= 0,  sum_j n_j lambda_j = 1
+
+def equal_lambdas(counts: Vector) -> Vector:
+    """lambda_j = 1/n of loggers with n_j rows each: (J,)."""
+    return np.full(len(counts), 1.0 / counts.sum())
+
+
+def mixed_risk(shares: Vector, mean_u: Vector, mean_w: Vector | None = None) -> Vector:
+    """The value alone, from the means of u = w delta within each logger: (...,) from (..., J) each.
+
+    sum_j n_j lambda_j mean_u_j, divided by sum_j n_j lambda_j mean_w_j if `mean_w` is given
     """
-    check_lambdas(batch, lambdas)
-    weights = importance_weights(batch.log_target, batch.log_propensity, rule.clip)
-    return _estimate(batch, weights, lambdas, rule)
+    risk = np.vecdot(shares, mean_u)
+    return np.asarray(risk if mean_w is None else risk / np.vecdot(shares, mean_w))
 
 
-def weighted_risk(
-    batch: LoggedBatch, rule: WeightRule = RAW, divergence: Divergence = self_normalised_divergence
-) -> Estimate:
-    """Weighted IPS: R_lambda at lambda* (section 2.1.1), with lambda* estimated on the same rows."""
-    return lambda_weighted_risk(batch, lambda_star(logger_stats(batch, rule.clip), divergence), rule)
+@dataclass(frozen=True)
+class WeighedRows:
+    """Rows in memory: logger from 0, weight (clipped already if it is to be) and loss of each, (n,) each."""
+
+    logger: Loggers
+    weights: Vector
+    delta: Vector
+    counts: Vector
+    unit: float = 1.0
+    centre: float = 0.0
+
+    def shares(self, lambdas: Vector) -> Vector:
+        """a_i w_i of each row: (n,)."""
+        return np.asarray(lambdas[self.logger] * self.weights, dtype=np.float64)
+
+    def mix(self, lambdas: Vector) -> Mixed:
+        shares = self.shares(lambdas)
+        return Mixed(float(shares.sum()), float(shares @ self.delta), float(shares @ shares))
+
+    def standard_error(self, lambdas: Vector, risk: float, divisor: float) -> float:
+        if (self.counts < 2).any():
+            return math.nan
+        terms = self.weights * (self.delta - risk) / divisor
+        variances = np.array([np.var(terms[self.logger == j], ddof=1) for j in range(len(lambdas))])
+        return math.sqrt(float(np.sum(lambdas**2 * self.counts * variances)))
 
 
-def balanced_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
-    """Balanced IPS (section 6).
+def own_rows(batch: LoggedBatch, clip: float = math.inf) -> WeighedRows:
+    """Rows with weights h/h_j."""
+    weights = importance_weights(batch.log_target, batch.log_propensity, clip)
+    return WeighedRows(batch.logger, weights, batch.delta, batch.counts)
 
-    R_bal = (1/n) sum_j sum_i h/h_avg delta,  h_avg = sum_j (n_j/n) h_j
-    """
+
+def balanced_rows(batch: LoggedBatch, clip: float = math.inf) -> WeighedRows:
+    """Rows with weights h/h_avg,  h_avg = sum_j (n_j/n) h_j  (section 6)."""
     if batch.log_propensities is None:
         raise BadInput(
             "the balanced estimator needs the log propensity of each action under every logger, "
             "got only that under its own; fill log_propensities, or use the naive or weighted estimator"
         )
     log_average = log_mixture(batch.log_propensities, batch.counts)
-    weights = importance_weights(batch.log_target, log_average, rule.clip)
-    return _estimate(batch, weights, np.full(batch.loggers, 1.0 / batch.rows), rule)
+    weights = importance_weights(batch.log_target, log_average, clip)
+    return WeighedRows(batch.logger, weights, batch.delta, batch.counts)
+
+
+def naive_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
+    """Naive IPS (section 2.1.1).
+
+    R_naive = (1/n) sum_j sum_i h/h_j delta
+    """
+    return equal_estimate(own_rows(batch, rule.clip), rule.self_normalised)
+
+
+def lambda_weighted_risk(batch: LoggedBatch, lambdas: Vector, rule: WeightRule = RAW) -> Estimate:
+    """R_lambda with weights h/h_j (section 2.1.1)."""
+    return estimate(own_rows(batch, rule.clip), lambdas, rule.self_normalised)
+
+
+def weighted_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
+    """Weighted IPS: R_lambda at lambda* (section 2.1.1), with lambda* estimated on the same rows."""
+    return lambda_weighted_risk(batch, supported_lambda_star(logger_stats(batch, rule.clip)), rule)
+
+
+def balanced_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
+    """Balanced IPS (section 6).
+
+    R_bal = (1/n) sum_j sum_i h/h_avg delta
+    """
+    return equal_estimate(balanced_rows(batch, rule.clip), rule.self_normalised)
 
 
 def logger_stats(batch: LoggedBatch, clip: float = math.inf) -> tuple[LoggerStats, ...]:
     """The sufficient statistics of lambda* for a log that fits in memory, one entry a logger."""
-    weights = importance_weights(batch.log_target, batch.log_propensity, clip)
-    return update_stats((LoggerStats(),) * batch.loggers, batch.logger, weights, batch.delta)
+    rows = own_rows(batch, clip)
+    return update_stats((LoggerStats(),) * batch.loggers, rows.logger, rows.weights, rows.delta)
 
 
-def _estimate(batch: LoggedBatch, weights: Vector, lambdas: Vector, rule: WeightRule) -> Estimate:
-    shares = lambdas[batch.logger] * weights
-    mean_weight = float(shares.sum())
-    value = float(shares @ batch.delta)
-    terms = weights * batch.delta
-    if rule.self_normalised:
-        # Choice: one normaliser for the whole log, sum_i a_i w_i, not one a logger: a logger that the policy
-        # has left then fades out, where dividing by its own mean weight would blow its few rows up.
-        check_support(mean_weight, batch.rows)
-        value /= mean_weight
-        terms = weights * (batch.delta - value) / mean_weight  # delta method
-    squares = float(shares @ shares)
-    return Estimate(
-        value=value,
-        standard_error=_standard_error(batch, terms, lambdas),
-        mean_weight=mean_weight,
-        effective_rows=mean_weight**2 / squares if squares > 0 else 0.0,
-        lambdas=tuple(lambdas.tolist()),
-    )
-
-
-def _standard_error(batch: LoggedBatch, terms: Vector, lambdas: Vector) -> float:
-    """sqrt( sum_j lambda_j^2 n_j s2_j ), s2_j the sample variance of the terms of logger j."""
-    if (batch.counts < 2).any():
-        return math.nan
-    variances = np.array([np.var(terms[batch.logger == j], ddof=1) for j in range(batch.loggers)])
-    return math.sqrt(float(np.sum(lambdas**2 * batch.counts * variances)))
-
-
-def check_lambdas(batch: LoggedBatch, lambdas: Vector) -> None:
+def check_lambdas(counts: Vector, lambdas: Vector) -> None:
     """Refuse logger weights that do not add up to one over the rows of a log."""
-    if lambdas.shape != (batch.loggers,):
-        raise BadInput(
-            f"one lambda a logger is needed, got shape {lambdas.shape} for {batch.loggers} loggers"
-        )
-    total = float(np.sum(batch.counts * lambdas))
+    if lambdas.shape != counts.shape:
+        raise BadInput(f"one lambda a logger is needed, got shape {lambdas.shape} for {len(counts)} loggers")
+    total = float(np.sum(counts * lambdas))
     if not (lambdas >= 0).all() or abs(total - 1.0) > NORMALISATION_TOLERANCE:
         raise BadInput(
             f"lambdas must be at least 0 with sum_j n_j lambda_j = 1, got {lambdas.tolist()} "

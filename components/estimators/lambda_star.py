@@ -5,7 +5,8 @@ u = w delta is the importance-weighted loss, w = h / h_j the importance weight.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,13 +17,16 @@ from multilogger.components.estimators.logged_batch import Loggers
 # Choice: the floor only keeps 0/0 away. A higher one would make u / S small where a policy has left a
 # logger's support, and so reward that logger with a small divergence.
 S_FLOOR = 1e-12
-SILENT_MEAN_WEIGHT = 0.01  # 99 % of what the policy does is not in the logger's rows
+# A logger is silent of a policy if 99 % of what the policy does is not in its rows, or if so few of them, in
+# number and among its own, count at all that chance decides what they say.
+SILENT_MEAN_WEIGHT = 0.01
+SILENT_EFFECTIVE_ROWS, SILENT_EFFECTIVE_SHARE = 20.0, 0.05
 ROUNDING = 1e-12  # a spread below this share of the mean is rounding, not information
 
 
 @dataclass(frozen=True)
 class LoggerStats:
-    """Sufficient statistics of one logger: n_j, sum_i w, sum_i u, and sum_i (u - mean u)^2.
+    """Sufficient statistics of one logger: n_j, sum_i w, sum_i u, sum_i (u - mean u)^2, and sum_i w^2.
 
     Choice: squares are kept about the running mean (Chan's rule for joining two parts), not as sum u^2,
     because weights span 1e7 and a difference of large sums would lose the digits that matter.
@@ -32,6 +36,7 @@ class LoggerStats:
     sum_w: float = 0.0
     sum_u: float = 0.0
     squares: float = 0.0
+    sum_ww: float = 0.0
 
     @property
     def mean_w(self) -> float:
@@ -52,7 +57,11 @@ class LoggerStats:
         if not (np.isfinite(weights).all() and np.isfinite(u).all()):
             raise BadInput("weights and losses must be finite, got NaN or infinity; clip the weights")
         chunk = LoggerStats(
-            len(u), float(weights.sum()), float(u.sum()), float(np.square(u - u.mean()).sum())
+            count=len(u),
+            sum_w=float(weights.sum()),
+            sum_u=float(u.sum()),
+            squares=float(np.square(u - u.mean()).sum()),
+            sum_ww=float(weights @ weights),
         )
         return self.merge(chunk)
 
@@ -67,10 +76,12 @@ class LoggerStats:
             sum_w=self.sum_w + other.sum_w,
             sum_u=self.sum_u + other.sum_u,
             squares=self.squares + other.squares + between,
+            sum_ww=self.sum_ww + other.sum_ww,
         )
 
 
 Stats = Sequence[LoggerStats]
+Some = TypeVar("Some", float, Vector)
 
 
 def update_stats(stats: Stats, logger: Loggers, weights: Vector, delta: Vector) -> tuple[LoggerStats, ...]:
@@ -94,7 +105,12 @@ def self_normalised_divergence(stats: Stats, floor: float = S_FLOOR) -> Vector:
     _check_counts(stats, at_least=2)
     _check_spread(stats)
     u_bar = math.fsum(s.sum_u for s in stats) / sum(s.count for s in stats)
-    return np.array([_about(s, max(s.mean_w, floor), u_bar) / (s.count - 1) for s in stats])
+    return np.array(
+        [
+            _about(s.squares, float(s.count), s.mean_u, max(s.mean_w, floor), u_bar) / (s.count - 1)
+            for s in stats
+        ]
+    )
 
 
 def plain_divergence(stats: Stats) -> Vector:
@@ -126,28 +142,59 @@ def lambda_star(stats: Stats, divergence: Divergence = self_normalised_divergenc
     return np.asarray(precision / np.sum(n * precision), dtype=np.float64)
 
 
-def supported_lambda_star(stats: Stats) -> Vector:
-    """lambda* for an estimate that is to be reported: 0 for a logger that all but never acts as the policy.
+@dataclass(frozen=True, eq=False)
+class LoggerSums:
+    """The statistics of J loggers as arrays (..., J), the axes before them those of resamples of a log."""
 
-    Choice: printed literally, section 5.1.2 finds a small divergence where nearly all u are 0, and gives such
-    a logger much of the weight. If every logger is silent, lambda_j = 1/n.
+    count: Vector
+    sum_w: Vector
+    sum_u: Vector
+    squares: Vector
+    sum_ww: Vector
+
+    @classmethod
+    def of(cls, stats: Stats) -> "LoggerSums":
+        """Those of a log itself: (J,) each."""
+        return cls(*np.array([astuple(s) for s in stats], dtype=np.float64).T)
+
+
+def supported_shares(sums: LoggerSums, counts: Vector) -> Vector:
+    """n_j lambda*_j (section 2.1.1) for an estimate that is to be reported: (..., J), adding up to 1.
+
+    `counts` (J,) are the n_j of the log; a resample has its own statistics but not its own shares of rows.
+
+    Choice: a logger that all but never acts as the policy, its weights all 0 or near it, or borne by a
+    handful of rows, has no share, and the others are weighed as if it were not in the log. Printed literally,
+    section 5.1.2 finds a small divergence where nearly all u are 0, or where the few that are not happen to
+    be alike, and gives such a logger much of the weight or all of it. The mean weight alone does not tell:
+    three rows of 400 may carry a mean weight of 1. If every logger is silent, shares are n_j / n. Learning
+    uses `lambda_star` as printed.
     """
-    heard = [s.mean_w > SILENT_MEAN_WEIGHT for s in stats]
-    if not any(heard):
-        return naive_lambda(stats)
-    lambdas = np.zeros(len(stats))
-    lambdas[heard] = lambda_star([s for s, loud in zip(stats, heard, strict=True) if loud])
-    return lambdas
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_w = sums.sum_w / sums.count
+        effective = np.square(sums.sum_w) / sums.sum_ww
+        few = (effective < SILENT_EFFECTIVE_ROWS) & (effective < SILENT_EFFECTIVE_SHARE * sums.count)
+        heard = np.where((mean_w <= SILENT_MEAN_WEIGHT) | few, 0.0, 1.0)
+        u_bar = np.vecdot(heard, sums.sum_u) / np.vecdot(heard, sums.count)
+        scale = np.maximum(mean_w, S_FLOOR)
+        spread = _about(sums.squares, sums.count, sums.sum_u / sums.count, scale, u_bar[..., None])
+        precision = np.where(heard > 0, counts * (sums.count - 1.0) / spread, 0.0)
+        # No spread at all, equal losses and weights in all rows of a logger: nothing beats it.
+        exact = np.isinf(precision)
+        precision = np.where(exact.any(axis=-1, keepdims=True), exact.astype(np.float64), precision)
+        total = precision.sum(axis=-1, keepdims=True)
+        return np.asarray(np.where(total > 0, precision / total, counts / counts.sum()))
 
 
-def naive_lambda(stats: Stats) -> Vector:
-    """lambda_j = 1/n, which makes the lambda-weighted estimator the naive one: (J,)."""
-    return np.full(len(stats), 1.0 / sum(s.count for s in stats))
+def supported_lambda_star(stats: Stats) -> Vector:
+    """lambda* of the shares above: (J,)."""
+    sums = LoggerSums.of(stats)
+    return supported_shares(sums, sums.count) / sums.count
 
 
-def _about(stats: LoggerStats, scale: float, centre: float) -> float:
+def _about(squares: Some, count: Some, mean_u: Some, scale: Some, centre: Some) -> Some:
     """sum_i (u_i / scale - centre)^2."""
-    return stats.squares / scale**2 + stats.count * (stats.mean_u / scale - centre) ** 2
+    return squares / scale**2 + count * (mean_u / scale - centre) ** 2
 
 
 def _check_counts(stats: Stats, at_least: int) -> None:

@@ -1,17 +1,16 @@
-"""Estimated risks from weights and losses summed up a chunk at a time, for logs that do not fit in memory.
+"""Weights and losses summed up a chunk at a time, for the estimators of `ips.py` on logs that stay on disk.
 
 Sums are exact, whatever the chunks. Weights span 1e7 and more, so they are kept relative to the largest one
 so far, and products about their means.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.estimators.ips import Estimate, check_support
+from multilogger.components.estimators.ips import Mixed
 
 
 def unit(largest: float) -> float:
@@ -78,31 +77,40 @@ class LossMoments:
         return max(0.0, float(direction @ self.products @ direction)) / (self.count - 1)
 
 
-def estimate_from(moments: Sequence[LossMoments], lambdas: Vector, self_normalised: bool) -> Estimate:
-    """The estimate of `estimators.py` from the moments of each logger's rows; lambdas (J,) as there.
+class LoggerMoments:
+    """The moments of every logger's rows, gathered chunk by chunk; `centre` is one for all."""
 
-    sum_j lambda_j sum_i w delta, divided by sum_j lambda_j sum_i w if self-normalised.
-    """
-    scale = max(moment.scale for moment in moments)
-    scaled = [moment.rescaled(scale) for moment in moments]
-    counts = np.array([moment.count for moment in scaled], dtype=np.float64)
-    shares, centre = lambdas * counts, scaled[0].centre
-    mean_w, mean_v = shares @ np.array([moment.mean for moment in scaled])
-    if self_normalised:
-        check_support(float(mean_w), int(counts.sum()))
-        value, size = centre + float(mean_v / mean_w), 1.0 / float(mean_w)
-    else:
-        value, size = float(mean_v + centre * mean_w) * unit(scale), unit(scale)
-    error = math.nan
-    if (counts >= 2).all():
-        about = value if self_normalised else 0.0
-        variances = np.array([moment.variance_about(about) for moment in scaled])
-        error = math.sqrt(float(np.sum(lambdas**2 * counts * variances))) * size
-    squares = float(lambdas**2 @ np.array([moment.squared_weights for moment in scaled]))
-    return Estimate(
-        value=value,
-        standard_error=error,
-        mean_weight=float(mean_w) * unit(scale),
-        effective_rows=float(mean_w) ** 2 / squares if squares > 0 else 0.0,
-        lambdas=tuple(lambdas.tolist()),
-    )
+    def __init__(self, loggers: int, centre: float) -> None:
+        self.centre = centre
+        self.by_logger = [LossMoments(centre)] * loggers
+
+    def add(self, logger: int, weights: Vector, delta: Vector) -> None:
+        """Some rows of one logger."""
+        self.by_logger[logger] = self.by_logger[logger].update(weights, delta)
+
+    @property
+    def counts(self) -> Vector:
+        return np.array([moment.count for moment in self.by_logger], dtype=np.float64)
+
+    @property
+    def unit(self) -> float:
+        return unit(self._scale)
+
+    def mix(self, lambdas: Vector) -> Mixed:
+        scaled = self._on_one_scale()
+        weight, loss = (lambdas * self.counts) @ np.array([moment.mean for moment in scaled])
+        squares = lambdas**2 @ np.array([moment.squared_weights for moment in scaled])
+        return Mixed(float(weight), float(loss), float(squares))
+
+    def standard_error(self, lambdas: Vector, risk: float, divisor: float) -> float:
+        if (self.counts < 2).any():
+            return math.nan
+        variances = np.array([moment.variance_about(risk) for moment in self._on_one_scale()])
+        return math.sqrt(float(np.sum(lambdas**2 * self.counts * variances))) * (1.0 / divisor)
+
+    @property
+    def _scale(self) -> float:
+        return max(moment.scale for moment in self.by_logger)
+
+    def _on_one_scale(self) -> list[LossMoments]:
+        return [moment.rescaled(self._scale) for moment in self.by_logger]

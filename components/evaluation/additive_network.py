@@ -32,10 +32,9 @@ from multilogger.components.evaluation.loss_model import (
 )
 from multilogger.components.evaluation.row_sample import Block, RowSample, RowSampler
 from multilogger.components.evaluation.skim_log import Advance
+from multilogger.components.learners.additive.method import AdditiveSettings
 from multilogger.components.learners.additive.model import AdditiveModel, probabilities
 from multilogger.components.learners.additive.rows import AdditiveRows, GroupedRows
-from multilogger.components.learners.presets import ADDITIVE
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.policies.policy import Standardisation
 
 Pair = tuple[int, int]
@@ -52,7 +51,7 @@ class PairModel(AdditiveModel):
         x: Tensor,
         rows: AdditiveRows,
         labels: int,
-        settings: LearnerSettings,
+        settings: AdditiveSettings,
         generator: torch.Generator,
         fold: Tensor,
         pairs: Sequence[Pair],
@@ -72,6 +71,19 @@ class PairModel(AdditiveModel):
         self._noises = [self.excess_noise(self.member(k), self.seen_by(k)) for k in range(len(self.members))]
 
 
+# Fixed here: an estimate must not move when learning is tuned.
+NETWORK = AdditiveSettings(
+    hidden=(128,),
+    batch_norm=False,
+    standardise=True,
+    risk_rate=1e-3,
+    weight_decay=0.1,
+    input_dropout=0.2,
+    context_batch=128,
+    working_noise=0.02,
+    epochs=50,
+    patience=50,
+)
 MOST_ROWS = 20_000  # fitted to; with a thousand features their contexts take 80 MB
 MOST_STEPS = 3_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS
 FEWEST_EPOCHS = 10
@@ -146,7 +158,7 @@ class AdditiveNetwork:
         )
 
     def _fitted_members(self, x: Tensor, sample: RowSample) -> list[torch.nn.Module]:
-        settings = replace(ADDITIVE, folds=len(self._pairs))
+        settings = replace(NETWORK, folds=len(self._pairs))
         steps = settings.folds * math.ceil(len(x) / settings.context_batch)
         epochs = max(FEWEST_EPOCHS, min(settings.epochs, MOST_STEPS // steps))
         settings = replace(settings, epochs=epochs)

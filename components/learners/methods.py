@@ -1,119 +1,75 @@
-"""The methods by name, and `learn`, the one way to run any of them."""
+"""The methods by name, in the order in which tables show them. To add one is one line here and its file."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.additive.additive import AdditiveLearner
-from multilogger.components.learners.dr.dr import DoublyRobustLearner
-from multilogger.components.learners.exact.exact import ExactLearner
-from multilogger.components.learners.full_information import FullInformationLearner
-from multilogger.components.learners.ips.direct import DirectLearner
-from multilogger.components.learners.training.loop import Learner, OnEpoch, train
-from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.settings import LearnerSettings, recorded_settings
-from multilogger.components.learners.wcrm.wcrm import WCRMLearner
-from multilogger.components.log.disk import LearnerLog, StreamedLog
-from multilogger.components.policies.policy import LearnedPolicy
+from multilogger.components.learners.additive.method import ADDITIVE, ADDITIVE_SOFT
+from multilogger.components.learners.dr.method import DR
+from multilogger.components.learners.exact.method import BALANCED_EXACT, NAIVE_EXACT, WEIGHTED_EXACT
+from multilogger.components.learners.full_information.method import FULL_INFORMATION
+from multilogger.components.learners.ips.method import BALANCED, NAIVE, WEIGHTED
+from multilogger.components.learners.reg.method import BALANCED_REG, NAIVE_REG, WEIGHTED_REG
+from multilogger.components.learners.training.method import Method
+from multilogger.components.learners.training.settings import settings_about
+from multilogger.components.learners.wcrm.method import WCRM
 
-Build = Callable[[LearnerLog, LearnerSettings, int], Learner]
-
-
-def _direct(objective: Objective) -> Build:
-    return lambda log, settings, seed: DirectLearner(log, objective, False, settings, seed)
-
-
-def _constrained(objective: Objective) -> Build:
-    return lambda log, settings, seed: DirectLearner(log, objective, True, settings, seed)
-
-
-def _exact(objective: Objective) -> Build:
-    return lambda log, settings, seed: ExactLearner(log, objective, settings, seed)
-
-
-def _additive(soft: bool) -> Build:
-    return lambda log, settings, seed: AdditiveLearner(log, soft, settings, seed)
-
-
-METHODS: dict[str, Build] = {
-    "naive": _direct(NAIVE),
-    "weighted": _direct(WEIGHTED),
-    "balanced": _direct(BALANCED),
-    "naive-reg": _constrained(NAIVE),
-    "weighted-reg": _constrained(WEIGHTED),
-    "balanced-reg": _constrained(BALANCED),
-    "naive-exact": _exact(NAIVE),
-    "weighted-exact": _exact(WEIGHTED),
-    "balanced-exact": _exact(BALANCED),
-    "wcrm": WCRMLearner,
-    "additive": _additive(soft=False),
-    "additive-soft": _additive(soft=True),
-    "dr": DoublyRobustLearner,
-    "full-information": FullInformationLearner,
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        WCRM,
+        NAIVE,
+        NAIVE_REG,
+        NAIVE_EXACT,
+        WEIGHTED,
+        WEIGHTED_REG,
+        WEIGHTED_EXACT,
+        BALANCED,
+        BALANCED_REG,
+        BALANCED_EXACT,
+        ADDITIVE,
+        ADDITIVE_SOFT,
+        DR,
+        FULL_INFORMATION,
+    )
 }
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A learned policy, the record of the epoch it comes from, and the records of all epochs."""
-
-    policy: LearnedPolicy
-    best: EpochRecord
-    records: tuple[EpochRecord, ...]
+def find_method(name: str) -> Method:
+    if name not in METHODS:
+        raise BadInput(f"unknown method {name!r}; choose one of {', '.join(METHODS)}")
+    return METHODS[name]
 
 
-def learn(
-    method: str,
-    log: LearnerLog,
-    settings: LearnerSettings,
-    seed: int,
-    on_epoch: OnEpoch | None = None,
-    checkpoint: Path | None = None,
-) -> Learned:
-    """Learn a policy from a log; the validation split chooses the epoch, no test data is ever seen.
+def reads(method: str, setting: str) -> bool:
+    """Whether what a method learns may depend on a setting; references read none."""
+    return method in METHODS and setting in settings_about(METHODS[method].settings)
 
-    Of a `StreamedLog` no more than `memory_rows` rows are ever in memory, in shuffle buffers.
-    `checkpoint` is a folder: a run that was killed goes on from the last checkpoint in it, and ends with the
-    same bits as one that was not.
-    """
+
+def all_settings() -> dict[str, str]:
+    """Every setting of every method by name: what it means, and who reads it if not all do."""
+    meanings: dict[str, str] = {}
+    for method in METHODS.values():
+        for name, about in settings_about(method.settings).items():
+            meanings.setdefault(name, about.meaning)
+    texts = {name: readers_text(name) for name in meanings}
+    return {name: f"{texts[name]}: {text}" if texts[name] else text for name, text in meanings.items()}
+
+
+def readers_text(setting: str) -> str:
+    """The methods that read a setting for a person: nothing if all do, those that do not if they are few."""
+    readers = [name for name in METHODS if reads(name, setting)]
+    others = [name for name in METHODS if name not in readers]
+    if not others:
+        return ""
+    return f"all but {', '.join(others)}" if len(others) < len(readers) else ", ".join(readers)
+
+
+def unread(method: str, settings: Iterable[str]) -> list[str]:
+    """What is wrong with each of the settings that a method does not read."""
     if method not in METHODS:
-        raise BadInput(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    learner = METHODS[method](log, settings, seed)
-    run = _run_facts(method, log, settings, seed)
-    progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
-    policy = LearnedPolicy(
-        network=learner.network.eval(),
-        size=learner.size,
-        standardisation=learner.standardisation,
-        labels=log.labels,
-        method=method,
-        seed=seed,
-        settings=settings,
-    )
-    return Learned(policy, progress.best, progress.records)
-
-
-def _run_facts(method: str, log: LearnerLog, settings: LearnerSettings, seed: int) -> dict[str, object]:
-    """What a checkpoint must agree in with the run that goes on from it."""
-    facts: dict[str, object] = {
-        "method": method,
-        "seed": seed,
-        "settings": recorded_settings(settings),
-        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
-    }
-    return facts | {"streamed": True} if isinstance(log, StreamedLog) else facts
-
-
-def planned_epochs(method: str, settings: LearnerSettings) -> int:
-    """How many epochs a method makes of a log, unless it stops early."""
-    if method == "wcrm":
-        return len(settings.wcrm_clips) * len(settings.wcrm_variances) * len(settings.wcrm_l2s)
-    if method == "dr":
-        return settings.model_epochs + settings.epochs
-    return settings.epochs + (settings.warm_start > 0)
-
-
-def _say_nothing(record: EpochRecord) -> None:
-    """For callers that want no progress."""
+        return [f"{name}: {method} learns nothing" for name in settings]
+    return [
+        f"{name}: {method} does not read it (read by {readers_text(name)})"
+        for name in settings
+        if not reads(method, name)
+    ]

@@ -2,16 +2,16 @@
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.loggers.linear import LinearPolicy
 from multilogger.components.policies.network_size import LINEAR
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import LearnedPolicy, Standardisation
+
+if TYPE_CHECKING:
+    from multilogger.components.policies.policy import LearnedPolicy
 
 GREEDY_ALPHA = 1e4  # so sharp that only a logit within 1e-3 of 0 leaves its label to chance
 
@@ -42,14 +42,19 @@ def is_reference(method: str) -> bool:
     return method in reference_names() or re.fullmatch("logger-[1-9][0-9]*", method) is not None
 
 
-def reference_policy(method: str, references: References, seed: int) -> LearnedPolicy:
+def reference_policy(method: str, references: References, seed: int) -> "LearnedPolicy":
     """The reference of this name, in the form of a learned policy."""
     check_reference(method, len(references.loggers))
     return as_learned(_linear_policy(method, references), method, seed)
 
 
-def as_learned(policy: LinearPolicy, method: str, seed: int) -> LearnedPolicy:
+def as_learned(policy: LinearPolicy, method: str, seed: int) -> "LearnedPolicy":
     """A linear policy as a network without hidden layers."""
+    import torch
+
+    from multilogger.components.policies.networks import PolicyNetwork
+    from multilogger.components.policies.policy import LearnedPolicy, Standardisation
+
     labels, columns = policy.weights.shape
     network = PolicyNetwork(columns - 1, labels, LINEAR, torch.Generator())
     scaled = torch.from_numpy((policy.alpha * policy.weights).astype(np.float32))
@@ -64,7 +69,7 @@ def as_learned(policy: LinearPolicy, method: str, seed: int) -> LearnedPolicy:
         labels=labels,
         method=method,
         seed=seed,
-        settings=LearnerSettings(),
+        settings={},
     )
 
 

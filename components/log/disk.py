@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector, log_normaliser, log_probability_at
+from multilogger.components.actions.labels import (
+    Actions,
+    Matrix,
+    Vector,
+    log_normaliser,
+    log_probability_at,
+)
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import log_mixture
@@ -41,6 +48,10 @@ class Side:
 
     counts: Vector
     delta_sums: Vector
+
+    @property
+    def mean_loss(self) -> float:
+        return float(self.delta_sums.sum() / self.counts.sum())
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,11 @@ class StreamedLog:
     @property
     def features(self) -> int:
         return int(self.x.shape[1])
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](self.labels)
 
     @property
     def total_delta(self) -> float:

@@ -1,6 +1,7 @@
 """The bandit log as a learner holds it: contexts once, rows by index, everything in memory."""
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -9,10 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from multilogger.components.actions.labels import Actions, Matrix, Vector, log_probability_at
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.ips import WeighedRows
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
-from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.estimators.weights import importance_weights, log_mixture
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,11 @@ class TrainingLog:
     def labels(self) -> int:
         """q, also the largest Hamming loss L."""
         return int(self.action.shape[1])
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](self.labels)
 
     @property
     def total_delta(self) -> float:
@@ -127,9 +135,10 @@ class LogPart:
             log_propensities=self.log_propensities,
         )
 
-    def against_average(self, batch: LoggedBatch) -> LoggedBatch:
-        """The same rows with h_avg as the logger of all: its naive risk is the balanced one of the batch."""
-        return replace(batch, log_propensity=self.log_average, log_propensities=None)
+    def average_rows(self, batch: LoggedBatch, clip: float = math.inf) -> WeighedRows:
+        """The rows of `under` weighed by h/h_avg, which is known here already."""
+        weights = importance_weights(batch.log_target, self.log_average, clip)
+        return WeighedRows(self.logger, weights, self.delta, self.counts)
 
 
 def densify(x: Features) -> NDArray[np.float32]:

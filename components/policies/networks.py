@@ -23,6 +23,7 @@ class PolicyNetwork(nn.Module):
 
     def __init__(self, features: int, labels: int, size: NetworkSize, generator: torch.Generator) -> None:
         super().__init__()
+        self.size = size
         self.layers = _stack(features, labels, size, generator)
 
     def forward(self, x: Tensor) -> Tensor:

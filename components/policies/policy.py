@@ -4,8 +4,10 @@
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +17,6 @@ from torch import Tensor
 from multilogger.components.actions.labels import Matrix
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.training.settings import LearnerSettings, recorded_settings
 from multilogger.components.log.memory import densify
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
@@ -58,7 +59,8 @@ class Standardisation:
 class LearnedPolicy:
     """h(y|x) as learned by `method`; `size` without hidden layers is a linear policy.
 
-    The network may be an ensemble, whose members all have this size.
+    The network may be an ensemble, whose members all have this size. `settings` say how it was learned and
+    are not needed to act.
     """
 
     network: PolicyNetwork
@@ -67,7 +69,7 @@ class LearnedPolicy:
     labels: int
     method: str
     seed: int
-    settings: LearnerSettings
+    settings: Mapping[str, Any]
 
     @property
     def features(self) -> int:
@@ -113,7 +115,7 @@ class LearnedPolicy:
             "labels": self.labels,
             "hidden": list(self.size.hidden),
             "batch_norm": self.size.batch_norm,
-            "settings": recorded_settings(self.settings),
+            "settings": dict(self.settings),
         }
         if isinstance(self.network, EnsembleNetwork):
             facts["members"] = len(self.network.members)
@@ -144,7 +146,7 @@ def load_policy(folder: Path) -> LearnedPolicy:
         labels=facts["labels"],
         method=facts["method"],
         seed=facts["seed"],
-        settings=settings_from_json(facts["settings"]),
+        settings=facts["settings"],
     )
 
 
@@ -153,16 +155,6 @@ def _blank_network(features: int, labels: int, size: NetworkSize, members: int |
     if members is None:
         return PolicyNetwork(features, labels, size, torch.Generator())
     return EnsembleNetwork([PolicyNetwork(features, labels, size, torch.Generator()) for _ in range(members)])
-
-
-def settings_from_json(values: dict[str, object]) -> LearnerSettings:
-    """Settings from the plain values of a JSON file, where tuples are lists and enumerations are words."""
-    defaults = LearnerSettings()
-    typed: dict[str, object] = {}
-    for name, value in values.items():
-        kind = type(getattr(defaults, name))
-        typed[name] = tuple(value) if isinstance(value, list) else kind(value)
-    return LearnerSettings(**typed)  # type: ignore[arg-type]
 
 
 def network_logits(network: PolicyNetwork, x: Tensor) -> Matrix:

@@ -2,33 +2,9 @@
 
 from enum import IntEnum
 
-ORDER = (
-    "wcrm",
-    "naive",
-    "naive-reg",
-    "naive-exact",
-    "weighted",
-    "weighted-reg",
-    "weighted-exact",
-    "balanced",
-    "balanced-reg",
-    "balanced-exact",
-    "additive",
-    "additive-soft",
-    "dr",
-    "crf",
-    "best-logger-greedy",
-    "full-information",
-)
-REFERENCES = ("crf", "best-logger-greedy", "full-information")
-TITLES = {
-    "wcrm": "WCRM",
-    "crf": "CRF",
-    "best-logger-greedy": "Best logger, greedy",
-    "full-information": "Full information",
-    "dr": "Doubly robust",
-    "additive-soft": "Additive, soft",
-}
+from multilogger.components.learners.methods import METHODS
+
+REFERENCES = {"crf": "CRF", "best-logger-greedy": "Best logger, greedy"}
 
 
 class MethodGroup(IntEnum):
@@ -47,25 +23,26 @@ def is_logger(method: str) -> bool:
 def method_group(method: str) -> MethodGroup:
     if is_logger(method):
         return MethodGroup.LOGGER
-    return MethodGroup.REFERENCE if method in REFERENCES else MethodGroup.LEARNED
+    labelled = method in METHODS and METHODS[method].saw_labels
+    return MethodGroup.REFERENCE if labelled or method in REFERENCES else MethodGroup.LEARNED
 
 
 def method_rank(method: str) -> tuple[int, int, str]:
-    """Sorts loggers first, then ORDER; a method that is not in it comes last, by name."""
+    """Sorts loggers first, then methods as registered, then references; what is unknown last, by name."""
     if is_logger(method):
         return (0, int(method.removeprefix("logger-")), "")
-    if method in ORDER:
-        return (1, ORDER.index(method), "")
-    return (2, 0, method)
+    learned = [name for name, known in METHODS.items() if not known.saw_labels]
+    order = [*learned, *REFERENCES, *(name for name in METHODS if name not in learned)]
+    return (1, order.index(method), "") if method in order else (2, 0, method)
 
 
 def method_title(method: str) -> str:
     """`weighted-reg` -> `Weighted-Reg`, as the paper writes it."""
-    if method in TITLES:
-        return TITLES[method]
+    if method in METHODS:
+        return METHODS[method].title
     if is_logger(method):
         return f"Logger {method.removeprefix('logger-')}"
-    return "-".join(part.capitalize() for part in method.split("-"))
+    return REFERENCES.get(method, method)
 
 
 PRESET_TITLES = {"paper": "as printed", "printed-objective": "printed objective", "tuned": "ours"}

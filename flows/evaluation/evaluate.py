@@ -11,15 +11,15 @@ from multilogger.components.evaluation.evaluation import (
     PolicyEvaluation,
     Request,
     evaluate_policy,
+    stated_max_weights,
 )
-from multilogger.components.evaluation.known_loggers import stated_max_weights
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
+from multilogger.flows.evaluation.log_source import LogSource, find_log
+from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
 from multilogger.tasks.engine.progress import SilentBar, open_bar
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.log_source import LogSource, find_log
-from multilogger.tasks.policy_source import NamedPolicy, find_policy
 from multilogger.tasks.train_loggers import logger_name
 
 PASSES = 3  # over the log; see score_log

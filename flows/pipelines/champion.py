@@ -16,7 +16,8 @@ import mlflow
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.settings import Settings
 from multilogger.flows.pipelines.recorded_cells import RecordedCell
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.locks import FileLock
@@ -24,8 +25,8 @@ from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
 
 ALIAS = "champion"
-SAW_LABELS = frozenset({"crf", "full-information"})
-GUARD = (LearnerSettings().least_mean_weight, LearnerSettings().most_mean_weight)
+SAW_LABELS = frozenset({"crf", *(name for name, method in METHODS.items() if method.saw_labels)})
+GUARD = (Settings().least_mean_weight, Settings().most_mean_weight)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from uuid import uuid4
 from prefect.context import FlowRunContext
 
 from multilogger.tasks.engine.artifact import Artifact, sweep_temporary_folders
-from multilogger.tasks.engine.execution import Outcome, Runner, Status, Surroundings
+from multilogger.tasks.engine.execution import Status, Surroundings
 from multilogger.tasks.engine.locks import FileLock
+from multilogger.tasks.engine.runner import Outcome, Runner
 from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import FLOW_LOCK, NOTE_TAG, Tracker

@@ -10,7 +10,7 @@ from multilogger.flows.pipelines.pipeline import PREPARE, prepare_steps
 from multilogger.flows.pipelines.settings import flat, pipeline_settings
 from multilogger.flows.pipelines.summary import log_rows, policy_rows, stage_rows
 from multilogger.flows.terminal.terminal import to_markdown
-from multilogger.tasks.engine.execution import Outcome
+from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.train_loggers import load_scores
 
 

@@ -11,8 +11,9 @@ from multilogger.flows.pipelines.pipeline import LEARN, PREPARE, learn_steps, pr
 from multilogger.flows.pipelines.run_cell import crown, record_cell
 from multilogger.flows.pipelines.settings import PipelineSettings, flat, pipeline_settings
 from multilogger.flows.pipelines.template import Template, read_template
-from multilogger.tasks.engine.execution import Outcome, Status
+from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.progress import tick_off
+from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.engine.stage import shown
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import TEMPLATE_TAG, Tracker
@@ -29,6 +30,10 @@ class Rerun:
     outcome: Outcome
     inputs: dict[str, Outcome]
     run_id: str
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return (*self.inputs.values(), self.outcome)
 
 
 @flow(name="stage", flow_run_name="stage {name} of {dataset} seed {seed}")

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.training.settings import READERS
+from multilogger.components.learners.methods import all_settings, unread
 from multilogger.tasks.engine.stage import StageSettings
-from multilogger.tasks.learn import LearnSettings, check_loggers
+from multilogger.tasks.learn_settings import LearnSettings, check_loggers
 from multilogger.tasks.registry import STAGES
 from multilogger.tasks.replay import ReplaySettings
 from multilogger.tasks.train_loggers import TrainLoggersSettings
@@ -68,15 +68,11 @@ def pipeline_settings(
 
 def check_read(chosen: PipelineSettings, typed: Mapping[str, Any]) -> None:
     """Refuse a setting of `learn` that was typed for a method which does not read it."""
-    from multilogger.components.learners.readers import unread
-
     learn = chosen.get("learn")
     if not isinstance(learn, LearnSettings):
         return
-    if "learn.loss" in typed:
-        raise BadInput("the loss is that of the dataset; leave learn.loss out")
     owned = [name.partition(".") for name in typed]
-    numbers = [setting for owner, _, setting in owned if owner == "learn" and setting in READERS]
+    numbers = [setting for owner, _, setting in owned if owner == "learn" and setting in all_settings()]
     if wrong := unread(learn.method, numbers):
         raise BadInput(f"{'; '.join(wrong)}; leave it out, or take another method")
 

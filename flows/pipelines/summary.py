@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from multilogger.components.evaluation.support import FEW_EFFECTIVE_ROWS
 from multilogger.flows.terminal.terminal import Rows
-from multilogger.tasks.engine.execution import Outcome, Status
+from multilogger.tasks.engine.execution import Status
+from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.evaluate import load_evaluation
 from multilogger.tasks.replay import load_summary
 from multilogger.tasks.train_loggers import load_scores

@@ -3,7 +3,7 @@
 from typing import Any
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import NEVER_BINDS
+from multilogger.components.learners.presets.tuned import NEVER_BINDS
 
 Choices = dict[str, dict[str, dict[str, Any]]]
 """Settings by method and name of the choice; `default` is the preset itself."""

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
-from multilogger.components.learners.readers import reads
-from multilogger.components.learners.references import is_reference
-from multilogger.components.learners.training.settings import READERS
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.tasks.learn import check_method
+from multilogger.tasks.learn_settings import check_method
 
 DEFAULT_PRESETS = ("tuned",)
 
@@ -86,15 +84,13 @@ def check_presets(presets: Sequence[str]) -> None:
 def presets_that_matter(presets: Sequence[str], dataset: str, method: str) -> tuple[str, ...]:
     """The presets to run a method under: the last alone if all give it the same settings."""
     check_method(method)
-    if is_reference(method):
+    if method not in METHODS:
         return tuple(presets[-1:])
-    read = [name for name in READERS if reads(method, name)]
-    numbers = [preset(name, dataset, method) for name in presets]
-    alike = all(getattr(other, name) == getattr(numbers[-1], name) for other in numbers for name in read)
-    return tuple(presets[-1:] if alike else presets)
+    numbers = {preset(name, dataset, method) for name in presets}
+    return tuple(presets[-1:] if len(numbers) == 1 else presets)
 
 
 def _read(method: str, name: str) -> bool:
     """Whether a method reads a setting, or another stage does."""
     owner, _, setting = name.partition(".")
-    return owner != "learn" or setting not in READERS or reads(method, setting)
+    return owner != "learn" or setting not in all_settings() or reads(method, setting)

@@ -7,6 +7,7 @@ Parameters annotated `Artifact` are the inputs; the one that is a `StageSettings
 """
 
 import hashlib
+import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Self, get_type_hints
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.stage_run import StageRun
+from multilogger.tasks.engine.stage_run import DatasetUsed, StageRun
 
 
 def _split_commas(value: Any) -> Any:
@@ -81,6 +82,12 @@ class StageSettings(BaseModel):
 
 
 Skip = Callable[[Any, Mapping[str, Artifact]], str | None]
+Dataset = Callable[[Mapping[str, Artifact]], DatasetUsed | None]
+
+
+def no_dataset(_inputs: Mapping[str, Artifact]) -> DatasetUsed | None:
+    """What a stage says that makes data and does not learn from any."""
+    return None
 
 
 def never(_settings: Any, _inputs: Mapping[str, Artifact]) -> str | None:
@@ -90,7 +97,11 @@ def never(_settings: Any, _inputs: Mapping[str, Artifact]) -> str | None:
 
 @dataclass(frozen=True)
 class Stage:
-    """A declared stage. `skip` gives a reason when its only input may stand for its result."""
+    """A declared stage: the engine is handed it and asks nobody else what to do.
+
+    `skip` gives a reason when its only input may stand for its result; `dataset` names the data among its
+    inputs that its run is to show.
+    """
 
     name: str
     version: int
@@ -98,6 +109,11 @@ class Stage:
     settings_type: type[StageSettings]
     inputs: tuple[str, ...]
     skip: Skip = field(default=never)
+    dataset: Dataset = field(default=no_dataset)
+
+    def __reduce__(self) -> tuple[Callable[[str, str], "Stage"], tuple[str, str]]:
+        """A stage goes to a worker process as functions do: by the place where it is declared."""
+        return (declared_at, (self.function.__module__, self.function.__qualname__))
 
     @property
     def summary(self) -> str:
@@ -120,7 +136,17 @@ class Stage:
         self.function(settings, **{name: inputs[name] for name in self.inputs}, run=run)
 
 
-def stage(name: str, version: int, skip: Skip = never) -> Callable[[Callable[..., None]], Stage]:
+def declared_at(module: str, name: str) -> Stage:
+    """The stage that stands in a module under the name of its function."""
+    found = getattr(importlib.import_module(module), name, None)
+    if not isinstance(found, Stage):
+        raise TypeError(f"{module}.{name} is no stage; declare it there with @stage, so that workers find it")
+    return found
+
+
+def stage(
+    name: str, version: int, skip: Skip = never, dataset: Dataset = no_dataset
+) -> Callable[[Callable[..., None]], Stage]:
     """Declare a stage. Bump `version` when the meaning of its code changes."""
 
     def declare(function: Callable[..., None]) -> Stage:
@@ -129,7 +155,7 @@ def stage(name: str, version: int, skip: Skip = never) -> Callable[[Callable[...
         if len(settings) != 1 or hints.get("run") is not StageRun:
             raise TypeError(f"stage {name!r} needs one settings parameter and `run: StageRun`")
         inputs = tuple(parameter for parameter, hint in hints.items() if hint is Artifact)
-        return Stage(name, version, function, settings[0], inputs, skip)
+        return Stage(name, version, function, settings[0], inputs, skip, dataset)
 
     return declare
 

@@ -20,13 +20,23 @@ class MetricPoint:
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Files of the result that MLflow is to offer as a model, and the module that loads them."""
+    """Files of the result that MLflow is to offer as a model, the module that loads them, and its columns."""
 
     name: str
     loader_module: str
     files: tuple[str, ...]
-    features: int
-    labels: int
+    takes: tuple[str, ...]
+    gives: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DatasetUsed:
+    """The data that a run learned from: a name, the digest of its content, a URI, a few numbers."""
+
+    name: str
+    digest: str
+    source: str
+    profile: Mapping[str, int]
 
 
 @dataclass

@@ -18,8 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.locks import FileLock, probing
-from multilogger.tasks.engine.model_logging import DatasetUsed, log_policy_model
-from multilogger.tasks.engine.stage_run import MetricPoint, ModelFiles
+from multilogger.tasks.engine.model_logging import as_training_data, log_model
+from multilogger.tasks.engine.stage_run import DatasetUsed, MetricPoint, ModelFiles
 from multilogger.tasks.engine.store import Store
 
 BATCH = 1000  # MLflow's limit of metrics a call
@@ -29,9 +29,8 @@ LOCK_TAG = "multilogger.lock"
 DIGEST_TAG = "digest"
 TEMPLATE_TAG = "multilogger.template_run_id"
 STORE_TAG = "multilogger.store"
-EXPERIMENT_TAGS: dict[str, Any] = {
-    "mlflow.experimentKind": "custom_model_development"
-}  # the pages for training
+# the pages for training
+EXPERIMENT_TAGS: dict[str, Any] = {"mlflow.experimentKind": "custom_model_development"}
 NOTE_TAG = "mlflow.note.content"
 
 
@@ -41,9 +40,8 @@ class Tracker:
     def __init__(self, store: Store) -> None:
         self._store = store
         try:
-            with FileLock(
-                store.locks / "mlflow-setup"
-            ):  # a fresh database breaks when several open it at once
+            # a fresh database breaks when several open it at once
+            with FileLock(store.locks / "mlflow-setup"):
                 self._client = MlflowClient(tracking_uri=store.tracking_uri)
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError) as error:
@@ -109,10 +107,9 @@ class Tracker:
 
     def log_dataset(self, run_id: str, used: DatasetUsed) -> None:
         """List a dataset as the training data of a run."""
-        with FileLock(
-            self._store.locks / "mlflow-datasets"
-        ):  # two at once, both new to it, and MLflow refuses
-            self._client.log_inputs(run_id, [used.as_input()])
+        # two at once, both new to it, and MLflow refuses
+        with FileLock(self._store.locks / "mlflow-datasets"):
+            self._client.log_inputs(run_id, [as_training_data(used)])
 
     def models_of(self, run_id: str) -> list[str]:
         """The ids of the models that a run made; none if the run is gone."""
@@ -163,8 +160,8 @@ class Tracker:
         return moved.as_uri() if here else str(run.info.artifact_uri)
 
     def log_model(self, run_id: str, model: ModelFiles, folder: Path) -> None:
-        """Offer files of a result as a pyfunc model: a DataFrame of features in, a DataFrame out."""
-        log_policy_model(self._client, self._store.tracking_uri, run_id, model, folder)
+        """Offer files of a result as a pyfunc model: a DataFrame in, a DataFrame out."""
+        log_model(self._client, self._store.tracking_uri, run_id, model, folder)
 
     def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
         """Set tags in one call."""

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log
 from multilogger.components.log.schema import LogRows, log_file, log_schema, to_table
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
+from tests.components.every_setting import EverySetting
 
 
 def _make_log(
@@ -93,9 +93,9 @@ def log() -> TrainingLog:
 
 
 @pytest.fixture
-def quick() -> LearnerSettings:
+def quick() -> EverySetting:
     """Settings under which an epoch takes milliseconds."""
-    return LearnerSettings(
+    return EverySetting(
         hidden=(8,),
         risk_rate=1e-2,
         batch_size=64,

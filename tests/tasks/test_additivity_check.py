@@ -43,10 +43,10 @@ def uninformed() -> LearnedPolicy:
     """An ensemble that gives every label the same chance."""
     import torch
 
-    from multilogger.components.learners.training.settings import LearnerSettings
     from multilogger.components.policies.network_size import NetworkSize
     from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
     from multilogger.components.policies.policy import Standardisation
+    from tests.components.every_setting import EverySetting
 
     size = NetworkSize((), batch_norm=False)
     member = PolicyNetwork(3, LABELS, size, torch.Generator())
@@ -54,7 +54,7 @@ def uninformed() -> LearnedPolicy:
         for parameter in member.parameters():
             parameter.zero_()
     return LearnedPolicy(
-        EnsembleNetwork([member]), size, Standardisation.none(3), LABELS, "additive", 0, LearnerSettings()
+        EnsembleNetwork([member]), size, Standardisation.none(3), LABELS, "additive", 0, EverySetting()
     )
 
 

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from multilogger.components.actions.labels import expected_hamming
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import read_json
-from multilogger.tasks.learn import LearnSettings, learn_policy, load_learned
+from multilogger.tasks.learn import learn_policy, load_learned
+from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import count_log
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, load_scores, train_loggers
-from tests.tasks.test_stages import make
+from tests.components.every_setting import EverySetting
+from tests.tasks.conftest import make
 
 Inputs = dict[str, Artifact]
 
@@ -99,7 +100,7 @@ def test_the_share_of_the_shift_counts_in_the_key_only_where_it_is_not_the_whole
 
 def test_every_setting_of_learn_is_listed_with_a_meaning_of_its_own() -> None:
     listed = LearnSettings.described()
-    own = {field.name for field in fields(LearnerSettings)}
+    own = {field.name for field in fields(EverySetting)}
     assert set(listed) == own | {"method", "preset", "seed", "dataset"}
     assert all(text.default and text.meaning for text in listed.values())
     assert len({text.meaning for text in listed.values()}) == len(listed)

@@ -10,11 +10,11 @@ import torch
 
 from multilogger.components.actions.labels import GREEDY, Matrix, sharpened
 from multilogger.components.learners.additive.figures import open_additive
+from multilogger.components.learners.additive.method import AdditiveSettings
 from multilogger.components.learners.additive.model import AdditiveModel
-from multilogger.components.learners.training.objectives import BALANCED
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import NetworkSize
@@ -32,13 +32,13 @@ class AdditiveLearner:
     A log on disk is read once for the moments that the model is fitted to, then only to measure each epoch.
     """
 
-    def __init__(self, log: LearnerLog, soft: bool, settings: LearnerSettings, seed: int) -> None:
+    def __init__(self, log: LearnerLog, soft: bool, settings: AdditiveSettings, seed: int) -> None:
         self.settings, self.soft = settings, soft
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
         rows, self.figures = open_additive(log)
-        self.measure = open_measure(log, BALANCED, settings)
+        self.measure = open_measure(log, BALANCED, rules_of(settings))
         self.model = AdditiveModel(self.x, rows, log.labels, settings, self.generator)
         self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
         self.network: PolicyNetwork = self.ensemble

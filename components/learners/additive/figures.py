@@ -8,11 +8,11 @@ import torch
 
 from multilogger.components.actions.labels import Matrix
 from multilogger.components.estimators.doubly_robust import ModelledLoss, balanced_doubly_robust
-from multilogger.components.estimators.ips import balanced_risk
-from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
+from multilogger.components.estimators.ips import equal_estimate
+from multilogger.components.estimators.moments import LoggerMoments
+from multilogger.components.estimators.weights import WeightRule, importance_weights
 from multilogger.components.learners.additive.model import additive_loss, expected_additive_loss
 from multilogger.components.learners.additive.rows import AdditiveRows, ContextMoments, GroupedRows
-from multilogger.components.learners.training.disk_measure import LoggerMoments, self_normalised_risk
 from multilogger.components.learners.training.measure import Risk
 from multilogger.components.log.disk import LearnerLog, PolicyTable, StreamedLog
 from multilogger.components.log.memory import LogPart
@@ -67,8 +67,8 @@ class MemoryFigures:
         )
 
     def risks(self, policies: Sequence[Matrix]) -> list[Risk]:
-        estimates = [balanced_risk(self.validation.under(logits), SELF_NORMALISED) for logits in policies]
-        return [Risk(estimate.value, estimate.standard_error) for estimate in estimates]
+        rows = [self.validation.average_rows(self.validation.under(logits)) for logits in policies]
+        return [Risk.of(equal_estimate(one, self_normalised=True)) for one in rows]
 
 
 class StreamedFigures:
@@ -105,11 +105,12 @@ class StreamedFigures:
 
     def risks(self, policies: Sequence[Matrix]) -> list[Risk]:
         tables = [PolicyTable.of(logits) for logits in policies]
-        moments = [LoggerMoments(self.log) for _ in tables]
+        moments = [LoggerMoments(self.log.loggers, self.log.validation.mean_loss) for _ in tables]
         for chunk in self.log.chunks(validation=True):
             for own, policy in zip(moments, tables, strict=True):
-                own.add(chunk, chunk.under(policy).log_target, chunk.log_average)
-        return [self_normalised_risk(own.by_logger) for own in moments]
+                weights = importance_weights(chunk.under(policy).log_target, chunk.log_average)
+                own.add(chunk.logger, weights, chunk.delta)
+        return [Risk.of(equal_estimate(own, self_normalised=True)) for own in moments]
 
 
 def additive_predictions(part: LogPart, p: Matrix, logits: Matrix) -> ModelledLoss:

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from multilogger.components.actions.labels import Actions, Matrix, Vector, expected_label_sum
+from multilogger.components.learners.additive.method import AdditiveSettings
 from multilogger.components.learners.additive.rows import AdditiveRows
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.training.state import (
     State,
     module_state,
@@ -56,7 +56,7 @@ class AdditiveModel:
         x: Tensor,
         rows: AdditiveRows,
         labels: int,
-        settings: LearnerSettings,
+        settings: AdditiveSettings,
         generator: torch.Generator,
         fold: Tensor | None = None,
     ) -> None:

@@ -14,12 +14,12 @@ from multilogger.components.actions.labels import GREEDY, Matrix, sharpened
 from multilogger.components.actions.torch_labels import bounded
 from multilogger.components.learners.additive.figures import open_additive
 from multilogger.components.learners.additive.model import AdditiveModel, blind_probabilities
+from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.dr.rows import FoldedModel, PolicyBatch
 from multilogger.components.learners.dr.view import open_doubly_robust
-from multilogger.components.learners.training.objectives import BALANCED
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.training.state import (
     State,
     module_state,
@@ -44,12 +44,12 @@ class DoublyRobustLearner:
     Of a log on disk the policy's mini-batches are single rows, which all members but one learn from.
     """
 
-    def __init__(self, log: LearnerLog, settings: LearnerSettings, seed: int) -> None:
+    def __init__(self, log: LearnerLog, settings: DrSettings, seed: int) -> None:
         self.settings = settings
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        self.measure = open_measure(log, BALANCED, settings)
+        self.measure = open_measure(log, BALANCED, rules_of(settings))
         self.view = open_doubly_robust(log, settings, seed, self.generator)
         rows, self.figures = open_additive(log)
         self.rows = self.view.policy
@@ -174,6 +174,6 @@ class DoublyRobustLearner:
             self._freeze_model()
 
 
-def _blank(log: LearnerLog, settings: LearnerSettings) -> PolicyNetwork:
+def _blank(log: LearnerLog, settings: DrSettings) -> PolicyNetwork:
     """A network whose numbers come when the policy starts; it draws from a generator of its own."""
     return PolicyNetwork(log.features, log.labels, settings.policy_size, torch.Generator().manual_seed(0))

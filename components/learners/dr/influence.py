@@ -10,9 +10,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.estimators.doubly_robust import ModelledLoss, balanced_rows, influence_values
+from multilogger.components.estimators.doubly_robust import ModelledLoss, influence_values
+from multilogger.components.estimators.ips import equal_lambdas
 from multilogger.components.estimators.lambda_star import LoggerStats
-from multilogger.components.estimators.weights import WeightRule, importance_weights
+from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.learners.dr.rows import FoldedModel
 from multilogger.components.log.disk import Chunk, PolicyTable, StreamedLog
 from multilogger.components.log.memory import LogPart
@@ -47,7 +48,7 @@ class MemoryInfluence:
     """From rows in memory."""
 
     def __init__(self, train: LogPart, validation: LogPart, clip: float) -> None:
-        self.train, self.validation, self.rule = train, validation, WeightRule(clip)
+        self.train, self.validation, self.clip = train, validation, clip
         self._start = np.zeros(len(validation.delta))
 
     def start_from(self, model: FoldedModel, logits: Matrix) -> None:
@@ -69,7 +70,8 @@ class MemoryInfluence:
     def _values(self, part: LogPart, model: FoldedModel, logits: Matrix) -> Vector:
         logged = model.logged(part.context, part.action)
         modelled = ModelledLoss(logged, model.expected(logits)[part.context])
-        return influence_values(balanced_rows(part.under(logits), modelled, self.rule))
+        rows = part.average_rows(part.under(logits), self.clip)
+        return influence_values(rows, modelled, equal_lambdas(rows.counts))
 
 
 class StreamedInfluence:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import torch
 
 from multilogger.components.learners.dr.influence import Influence, MemoryInfluence, StreamedInfluence
+from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.dr.rows import MemoryPolicyRows, PolicyRows, StreamedPolicyRows
 from multilogger.components.learners.training.objectives import BALANCED
 from multilogger.components.learners.training.row_batches import StreamedRows
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 
@@ -34,7 +34,7 @@ class DoublyRobustView:
 
 
 def open_doubly_robust(
-    log: LearnerLog, settings: LearnerSettings, seed: int, generator: torch.Generator
+    log: LearnerLog, settings: DrSettings, seed: int, generator: torch.Generator
 ) -> DoublyRobustView:
     """What doubly robust learning needs beside its additive model."""
     if isinstance(log, StreamedLog):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from multilogger.components.learners.training.objectives import Objective
 from multilogger.components.learners.training.row_batches import StreamedRows
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.settings import BatchSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.learners.training.tensor_rows import TensorRows
 from multilogger.components.log.disk import LearnerLog, StreamedLog
@@ -150,7 +150,7 @@ class StreamedContexts:
         self,
         log: StreamedLog,
         objective: Objective,
-        settings: LearnerSettings,
+        settings: BatchSettings,
         seed: int,
         generator: torch.Generator,
     ) -> None:
@@ -181,7 +181,7 @@ class StreamedContexts:
 
 
 def open_contexts(
-    log: LearnerLog, objective: Objective, settings: LearnerSettings, seed: int, generator: torch.Generator
+    log: LearnerLog, objective: Objective, settings: BatchSettings, seed: int, generator: torch.Generator
 ) -> MemoryContexts | StreamedContexts:
     """Mini-batches for a risk and an exact divergence."""
     if isinstance(log, StreamedLog):

@@ -15,6 +15,7 @@ from multilogger.components.estimators.constraint import constraint_coefficients
 from multilogger.components.learners.reg.closed_form import ExactGauge
 from multilogger.components.learners.reg.divergence_estimator import Gauge, Scene, check_loggers_known
 from multilogger.components.learners.reg.draws import Draws, float_logits
+from multilogger.components.learners.reg.method import RegSettings, WeightedRegSettings
 from multilogger.components.learners.reg.variational import VariationalGauge
 from multilogger.components.learners.training.measure import Measure
 from multilogger.components.learners.training.objectives import constraint_shares
@@ -39,9 +40,10 @@ class Constraint:
         draws: Draws,
         log: LearnerLog,
         measure: Measure,
+        settings: RegSettings | WeightedRegSettings,
         seed: int,
     ) -> None:
-        settings, average = measure.settings, measure.objective.average
+        average = measure.objective.average
         exact = settings.divergence is DivergenceKind.EXACT
         if exact or average:
             check_loggers_known(log.logger_logits, "the exact divergence" if exact else "balanced-reg")
@@ -49,8 +51,19 @@ class Constraint:
         stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         logits = float_logits(log.logger_logits)
-        scene = Scene(network, x, draws, logits, measure.counts, average, settings.batch_size, generator)
+        scene = Scene(
+            log.space.torch,
+            network,
+            x,
+            draws,
+            logits,
+            measure.counts,
+            average,
+            settings.batch_size,
+            generator,
+        )
         self.settings, self.scene = settings, scene
+        self.floor = measure.rules.constraint_floor
         self.gauge: Gauge = (
             ExactGauge(scene) if exact else VariationalGauge(scene, log.features, log.labels, settings)
         )
@@ -63,7 +76,7 @@ class Constraint:
     def start_epoch(self, shares: Vector) -> None:
         """Take this epoch's n_j lambda_j, and warm the gauge up before the first."""
         if not self.scene.average:
-            floored = constraint_shares(shares, self.settings.constraint_floor)
+            floored = constraint_shares(shares, self.floor)
             c = constraint_coefficients(self.scene.counts, floored / self.scene.counts)
             self.coefficients = torch.from_numpy(c.astype(np.float32))
         self.pulls, self.looks_before = 0, self.looks

@@ -8,11 +8,10 @@ smallest divergence there is and not below it.
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import relaxed_sample, whole
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.reg.discriminators import Discriminators
 from multilogger.components.learners.reg.divergence_estimator import Scene
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.reg.method import ConstraintSettings
 from multilogger.components.learners.training.state import (
     State,
     module_state,
@@ -61,7 +60,7 @@ class VariationalGauge:
     numbers, and F would estimate no divergence between h and h_j.
     """
 
-    def __init__(self, scene: Scene, features: int, labels: int, settings: LearnerSettings) -> None:
+    def __init__(self, scene: Scene, features: int, labels: int, settings: ConstraintSettings) -> None:
         self.scene, self.tau, self.batch_norm = scene, settings.tau, settings.discriminator_batch_norm
         self.discriminators = Discriminators(
             scene.gauged, features, labels, settings.discriminator_size, scene.generator
@@ -81,7 +80,9 @@ class VariationalGauge:
         """F of each T on fresh samples: (J,)."""
         self._draw()
         contexts = self.contexts
-        values = variational_value(*self.discriminators.actions(contexts, whole(self.relaxed), self.real))
+        values = variational_value(
+            *self.discriminators.actions(contexts, self.scene.space.whole(self.relaxed), self.real)
+        )
         self.optimiser.zero_grad()
         (-values.sum()).backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
         self.contexts = contexts.detach()
@@ -108,7 +109,7 @@ class VariationalGauge:
         logged = self.scene.logged()
         loggers, rows, labels = logged.actions.shape
         x = self.scene.at(logged.contexts.flatten())
-        y = relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
+        y = self.scene.space.relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
         self.relaxed, self.real = y.view(loggers, rows, labels), logged.actions
         self.contexts = self.discriminators.contexts(x.view(loggers, rows, -1))
 

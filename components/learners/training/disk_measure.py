@@ -1,6 +1,6 @@
 """Measures of policies on a log on disk: each from one pass over it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.estimators.ips import check_support
+from multilogger.components.estimators.ips import check_support, equal_estimate, mixed_risk
 from multilogger.components.estimators.lambda_star import LoggerStats
-from multilogger.components.estimators.moments import LossMoments, estimate_from, unit
+from multilogger.components.estimators.moments import LoggerMoments, unit
 from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
-from multilogger.components.learners.training.objectives import Objective
+from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.record import FINITE_CLIP
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift
-from multilogger.components.log.disk import Chunk, PolicyTable, StreamedLog
+from multilogger.components.learners.training.settings import LossShift
+from multilogger.components.log.disk import PolicyTable, StreamedLog
 
 
 @dataclass(frozen=True)
@@ -46,26 +46,6 @@ class WeightSpread:
         return Spread(self.total / self.count * unit(self.largest), share, self.largest, self.count)
 
 
-class LoggerMoments:
-    """Weighted losses of the validation rows of a log on disk under one policy, gathered logger by logger."""
-
-    def __init__(self, log: StreamedLog) -> None:
-        side = log.validation
-        self.by_logger = [LossMoments(float(side.delta_sums.sum() / side.counts.sum()))] * log.loggers
-
-    def add(self, chunk: Chunk, log_target: Vector, log_denominator: Vector) -> None:
-        """With raw weights h over h_j or h_avg, whichever the denominator (n,) is of."""
-        weights = importance_weights(log_target, log_denominator)
-        self.by_logger[chunk.logger] = self.by_logger[chunk.logger].update(weights, chunk.delta)
-
-
-def self_normalised_risk(moments: Sequence[LossMoments]) -> Risk:
-    """sum_i w delta / sum_i w over all loggers, with the standard error of the delta method."""
-    rows = sum(moment.count for moment in moments)
-    estimate = estimate_from(moments, np.full(len(moments), 1.0 / rows), self_normalised=True)
-    return Risk(estimate.value, estimate.standard_error)
-
-
 @dataclass(frozen=True)
 class StreamedSums:
     """What one pass leaves of a policy, one entry a logger.
@@ -88,23 +68,23 @@ class StreamedLook(Look):
     def __init__(self, measure: "StreamedMeasure", logits: Matrix) -> None:
         super().__init__(logits, measure.loggers, measure.counts, measure.objective.average)
         self.sums = measure.sums(logits)
-        self._objective, self._settings = measure.objective, measure.settings
+        self._objective, self._rules = measure.objective, measure.rules
 
     def shares(self) -> Vector:
-        return self._objective.shares_from(self.sums.clipped, self._settings)
+        return self._objective.shares_from(self.sums.clipped, self._rules)
 
     def train_risk(self, shares: Vector) -> float:
-        return float(shares @ np.array([s.mean_u for s in self.sums.clipped]))
+        return float(mixed_risk(shares, np.array([s.mean_u for s in self.sums.clipped])))
 
     def running_risk(self, shares: Vector) -> float:
         """Known for a running loss shift only."""
-        raw = self.sums.raw
-        mean_weight = float(shares @ np.array([s.mean_w for s in raw]))
-        check_support(mean_weight, sum(s.count for s in raw))
-        return float(shares @ np.array([s.mean_u for s in raw])) / mean_weight
+        mean_u = np.array([s.mean_u for s in self.sums.raw])
+        mean_w = np.array([s.mean_w for s in self.sums.raw])
+        check_support(float(mixed_risk(shares, mean_w)), sum(s.count for s in self.sums.raw))
+        return float(mixed_risk(shares, mean_u, mean_w))
 
     def validation_risk(self) -> Risk:
-        return self_normalised_risk(self.sums.moments.by_logger)
+        return Risk.of(equal_estimate(self.sums.moments, self_normalised=True))
 
     def train_spreads(self) -> tuple[Spread, ...]:
         return tuple(spread.figures for spread in self.sums.train)
@@ -116,8 +96,8 @@ class StreamedLook(Look):
 class StreamedMeasure(Measure):
     """Measures policies of one run on both sides of the split, at one pass over the log each."""
 
-    def __init__(self, log: StreamedLog, objective: Objective, settings: LearnerSettings) -> None:
-        super().__init__(log, log.train.counts, objective, settings)
+    def __init__(self, log: StreamedLog, objective: Objective, rules: Rules) -> None:
+        super().__init__(log, log.train.counts, objective, rules)
         self.log = log
 
     def look(self, logits: Matrix) -> StreamedLook:
@@ -143,18 +123,18 @@ class StreamedMeasure(Measure):
         policy, loggers = PolicyTable.of(logits), self.log.loggers
         clipped, raw = [LoggerStats()] * loggers, [LoggerStats()] * loggers
         train, validation = [WeightSpread()] * loggers, [WeightSpread()] * loggers
-        moments = LoggerMoments(self.log)
-        running = self.settings.loss_shift is LossShift.RUNNING
+        moments = LoggerMoments(loggers, self.log.validation.mean_loss)
+        running = self.rules.loss_shift is LossShift.RUNNING
         for chunk in self.log.chunks():
             j, batch = chunk.logger, chunk.under(policy)
             finite = importance_weights(batch.log_target, batch.log_propensity, FINITE_CLIP)
             if chunk.validation:
                 validation[j] = validation[j].update(finite)
-                moments.add(chunk, batch.log_target, chunk.log_average)
+                moments.add(j, importance_weights(batch.log_target, chunk.log_average), chunk.delta)
                 continue
             train[j] = train[j].update(finite)
             denominator = chunk.log_average if self.objective.average else batch.log_propensity
-            weights = importance_weights(batch.log_target, denominator, self.settings.weight_clip)
+            weights = importance_weights(batch.log_target, denominator, self.rules.weight_clip)
             with np.errstate(over="ignore"):  # squares of weights near 1e300, which only lambda* looks at
                 clipped[j] = clipped[j].update(weights, batch.delta)
                 if running:

@@ -1,25 +1,76 @@
-"""What learners ask of a log when they look at a policy, wherever the rows are.
+"""What learners ask of a log when they measure a policy, wherever the rows are.
 
-`memory_measure.py` answers from rows in memory, `streamed_measure.py` from one pass over a log on disk.
+`memory_measure.py` answers from rows in memory, `disk_measure.py` from one pass over a log on disk.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import logsumexp
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.actions.torch_labels import KnownLoggers
-from multilogger.components.estimators.constraint import constraint_value, equivalent_rho
-from multilogger.components.learners.training.objectives import Objective, constraint_shares, shift_from
+from multilogger.components.actions.space import KnownLoggers
+from multilogger.components.estimators.constraint import (
+    constraint_coefficients,
+    constraint_value,
+    equivalent_rho,
+)
+from multilogger.components.estimators.ips import Estimate
+from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.learners.training.objectives import (
+    Objective,
+    Rules,
+    constraint_shares,
+    shift_from,
+)
 from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf, validation_score
-from multilogger.components.learners.training.settings import LearnerSettings
-from multilogger.components.learners.training.snapshot import ContextLook
 from multilogger.components.log.disk import LearnerLog
+
+
+class ContextLook:
+    """One policy, by its logits on all contexts (m, q), and its divergences, each computed once.
+
+    `counts` (J,) are the training rows of each logger; `average` says whether the constraint is on h_avg.
+    """
+
+    def __init__(self, logits: Matrix, loggers: KnownLoggers | None, counts: Vector, average: bool) -> None:
+        self.logits = logits
+        self._loggers, self._counts, self._average = loggers, counts, average
+
+    @cached_property
+    def log_moments(self) -> Matrix:
+        """log d_2(h||h_j; x) of each context and logger: (m, J); NaN if the loggers are not known."""
+        if self._loggers is None:
+            return np.full((len(self.logits), len(self._counts)), math.nan)
+        with torch.inference_mode():
+            # Rounding may leave a sum at -1e-16 where the policies agree; d_2 >= 1 always.
+            return self._loggers.log_d2(torch.from_numpy(self.logits)).clamp_min(0.0).numpy()
+
+    @cached_property
+    def log_d2(self) -> Vector:
+        """log d_2(h||h_j; P(x)) over all contexts: (J,)."""
+        return np.asarray(logsumexp(self.log_moments, axis=0) - math.log(len(self.logits)))
+
+    def log_constraint(self, shares: Vector) -> float:
+        """log(1 + sum_j c_j D_f(h||h_j)), or for balanced methods of 1 + an upper bound of D_f(h||h_avg)."""
+        if self._average:
+            return self._log_average_bound
+        # A share of 0 makes nothing of any divergence, even of an infinite one.
+        coefficients = constraint_coefficients(self._counts, shares / self._counts)
+        return float(logsumexp(self.log_d2, b=coefficients))
+
+    @cached_property
+    def _log_average_bound(self) -> float:
+        """The harmonic bound of `components/divergences.py`."""
+        bound = -log_mixture(-self.log_moments, self._counts)
+        return float(logsumexp(bound)) - math.log(len(bound))
+
 
 Example = tuple[Tensor, Tensor]
 """Contexts by number (n,), and for each the labels or their probabilities (n, q)."""
@@ -30,6 +81,10 @@ class Risk(NamedTuple):
 
     value: float
     standard_error: float
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> "Risk":
+        return cls(estimate.value, estimate.standard_error)
 
 
 class Spread(NamedTuple):
@@ -81,10 +136,11 @@ class Measure(ABC):
         log: LearnerLog,
         counts: Vector,
         objective: Objective,
-        settings: LearnerSettings,
+        rules: Rules,
     ) -> None:
-        self.labels, self.counts, self.objective, self.settings = log.labels, counts, objective, settings
-        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
+        self.labels, self.counts, self.objective, self.rules = log.labels, counts, objective, rules
+        self.space = log.space.torch
+        self.loggers = self.space.known_loggers(log.logger_logits) if log.logger_logits else None
 
     @abstractmethod
     def look(self, logits: Matrix) -> Look:
@@ -108,8 +164,8 @@ class Measure(ABC):
 
     def loss_shift(self) -> float:
         """What the objective subtracts from each delta, before any running risk is known."""
-        whole = shift_from(self.mean_losses(), self.labels, self.settings.loss_shift)
-        return self.settings.shift_share * whole
+        whole = shift_from(self.mean_losses(), self.labels, self.rules.loss_shift)
+        return self.rules.shift_share * whole
 
     def record(
         self,
@@ -122,7 +178,7 @@ class Measure(ABC):
         allowed: float | None = None,
     ) -> EpochRecord:
         """Everything about one epoch; `allowed` is what the constraint may be, kappa unless it is given."""
-        kappa = self.settings.kappa if allowed is None else allowed
+        kappa = self.rules.kappa if allowed is None else allowed
         spreads = look.train_spreads()
         constraint = expm1_or_inf(look.log_constraint(shares))
         risk = look.validation_risk()
@@ -157,12 +213,12 @@ class Measure(ABC):
         """The lambda_j of the constraint; that on h_avg has them all equal (section 6)."""
         if self.objective.average:
             return np.full(len(shares), 1.0 / self.counts.sum())
-        floored = constraint_shares(shares, self.settings.constraint_floor)
+        floored = constraint_shares(shares, self.rules.constraint_floor)
         return np.asarray(floored / self.counts, dtype=np.float64)
 
     def score(self, risk: Risk) -> float:
         """What epochs are compared by."""
-        return validation_score(risk.value, risk.standard_error, self.settings.pessimism)
+        return validation_score(risk.value, risk.standard_error, self.rules.pessimism)
 
     def eligible(self, look: Look) -> bool:
         """Whether the better-supported logger, that of the largest effective share, has S near 1.
@@ -171,5 +227,5 @@ class Measure(ABC):
         mean weight may be near 1 by chance: `least_effective_rows` asks for more of them.
         """
         best = max(look.validation_spreads(), key=lambda spread: spread.effective_share)
-        near = self.settings.least_mean_weight <= best.mean <= self.settings.most_mean_weight
-        return bool(near and best.effective_rows >= self.settings.least_effective_rows)
+        near = self.rules.least_mean_weight <= best.mean <= self.rules.most_mean_weight
+        return bool(near and best.effective_rows >= self.rules.least_effective_rows)

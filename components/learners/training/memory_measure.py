@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.estimators.ips import lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.ips import equal_estimate, lambda_weighted_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
-from multilogger.components.learners.training.objectives import Objective
+from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.record import FINITE_CLIP
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.memory import LogPart, TrainingLog
 
 
@@ -23,7 +22,7 @@ class MemoryLook(Look):
 
     def __init__(self, measure: "MemoryMeasure", logits: Matrix) -> None:
         super().__init__(logits, measure.loggers, measure.counts, measure.objective.average)
-        self._measure, self._objective, self._settings = measure, measure.objective, measure.settings
+        self._measure, self._objective, self._rules = measure, measure.objective, measure.rules
 
     @cached_property
     def train(self) -> LoggedBatch:
@@ -36,23 +35,23 @@ class MemoryLook(Look):
         return self._measure.validation.under(self.logits)
 
     def shares(self) -> Vector:
-        return self._objective.shares(self.train, self._settings)
+        return self._objective.shares(self.train, self._rules)
 
     def train_risk(self, shares: Vector) -> float:
-        return self._risk(shares, WeightRule(self._settings.weight_clip))
+        return self._risk(shares, WeightRule(self._rules.weight_clip))
 
     def running_risk(self, shares: Vector) -> float:
         return self._risk(shares, SELF_NORMALISED)
 
     def _risk(self, shares: Vector, rule: WeightRule) -> float:
-        if self._objective.average:  # h_avg of the rows is known already
-            return naive_risk(self._measure.train.against_average(self.train), rule).value
+        if self._objective.average:
+            rows = self._measure.train.average_rows(self.train, rule.clip)
+            return equal_estimate(rows, rule.self_normalised).value
         return lambda_weighted_risk(self.train, shares / self.train.counts, rule).value
 
     def validation_risk(self) -> Risk:
-        balanced = self._measure.validation.against_average(self.validation)
-        estimate = naive_risk(balanced, SELF_NORMALISED)
-        return Risk(estimate.value, estimate.standard_error)
+        rows = self._measure.validation.average_rows(self.validation)
+        return Risk.of(equal_estimate(rows, self_normalised=True))
 
     def train_spreads(self) -> tuple[Spread, ...]:
         return _spreads(self._measure.train, self.train)
@@ -64,9 +63,9 @@ class MemoryLook(Look):
 class MemoryMeasure(Measure):
     """Measures policies of one run on the `train` and `validation` rows, which it holds."""
 
-    def __init__(self, log: TrainingLog, objective: Objective, settings: LearnerSettings) -> None:
+    def __init__(self, log: TrainingLog, objective: Objective, rules: Rules) -> None:
         self.train, self.validation = log.part(validation=False), log.part(validation=True)
-        super().__init__(log, self.train.counts, objective, settings)
+        super().__init__(log, self.train.counts, objective, rules)
 
     def look(self, logits: Matrix) -> MemoryLook:
         return MemoryLook(self, logits)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.learners.training.objectives import Objective
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.settings import BatchSettings
 from multilogger.components.learners.training.shuffle import Records, streamed_batches
 from multilogger.components.learners.training.state import State
 from multilogger.components.learners.training.tensor_rows import TensorRows
@@ -75,7 +75,7 @@ class MemoryRows:
 class StreamedRows:
     """Rows on disk, through shuffle buffers; their order is a function of the seed and the epoch."""
 
-    def __init__(self, log: StreamedLog, objective: Objective, settings: LearnerSettings, seed: int) -> None:
+    def __init__(self, log: StreamedLog, objective: Objective, settings: BatchSettings, seed: int) -> None:
         self.log, self.objective, self.settings, self.seed = log, objective, settings, seed
         self.epochs_read = 0
 
@@ -99,7 +99,7 @@ class StreamedRows:
 
 
 def open_rows(
-    log: LearnerLog, objective: Objective, settings: LearnerSettings, seed: int, generator: torch.Generator
+    log: LearnerLog, objective: Objective, settings: BatchSettings, seed: int, generator: torch.Generator
 ) -> MemoryRows | StreamedRows:
     """Mini-batches for a risk; their order follows from the generator, on disk from the seed."""
     if isinstance(log, StreamedLog):

@@ -1,11 +1,15 @@
-"""Every number of training, with the paper's value as the default where the paper prints one."""
+"""Settings of training: groups of them, from which every method composes its own, and their checks.
+
+A group is a frozen dataclass of fields. A method's settings class inherits the groups that it reads, so that
+its fields are what a person may type for it, and nothing else is. Rates are Adam's (section 5.1.2).
+"""
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-from multilogger.components.datasets.losses import find_loss
 from multilogger.components.errors import BadInput
 from multilogger.components.policies.network_size import NetworkSize
 
@@ -41,110 +45,117 @@ class DivergenceKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class LearnerSettings:
-    """Settings of all methods; a method reads those that concern it.
+class About:
+    """What a setting means and the range of its numbers; of a list, that of each.
 
-    Each is annotated with its meaning and, if not all methods read it, with the beginnings and endings of the
-    names of those that do, or after "not" of those that do not. Rates are Adam's (section 5.1.2).
+    A setting that is not `keyed` cannot change a bit of the result.
     """
 
-    hidden: Annotated[tuple[int, ...], "nodes of each hidden layer of the policy", "not", "wcrm"] = (10,)
-    batch_norm: Annotated[bool, "BatchNorm after each of these layers", "not", "wcrm"] = True
-    standardise: Annotated[bool, "scale inputs to mean 0 and variance 1"] = False
-    loss_shift: Annotated[
-        LossShift,
-        "subtracted from losses: none, poem, baseline, running",
-        "not",
-        "additive",
-        "dr",
-        "full-information",
-    ] = LossShift.BASELINE
-    shift_share: Annotated[
-        float, "share of that shift that is subtracted", "not", "additive", "dr", "full-information"
-    ] = 1.0
-    weights: Annotated[
-        Weights, "h/h_j: raw, clip, self-normalised", "not", "additive", "dr", "full-information"
-    ] = Weights.CLIP
-    clip: Annotated[float, "cut of the weights", "not", "full-information"] = 30.0
-    risk_rate: Annotated[float, "Adam's rate for the risk (Algorithm 1, step 4)", "not", "wcrm"] = 1e-4
-    weight_decay: Annotated[float, "Adam's weight decay", "not", "wcrm"] = 0.0
-    batch_size: Annotated[int, "rows of each logger a step"] = 500
-    epochs: Annotated[int, "epochs, at most: what stands between two validations", "not", "wcrm"] = 300
-    passes_per_epoch: Annotated[
-        int, "passes over the log in an epoch", "not", "wcrm", "additive", "dr", "full-information"
-    ] = 1
-    patience: Annotated[int, "epochs without a better score that end the training", "not", "wcrm"] = 50
-    warm_start: Annotated[
-        int,
-        "passes before the first epoch in which the policy copies the best logger",
-        "not",
-        "additive",
-        "dr",
-        "full-information",
-    ] = 0
-    warm_start_rate: Annotated[float, "their first rate", "not", "additive", "dr", "full-information"] = 3e-3
-    lambda_floor: Annotated[float, "least share n_j lambda_j of a logger", "weighted", "wcrm"] = 0.0
-    freeze_lambda: Annotated[bool, "keep lambda_j at 1/n", "weighted", "wcrm"] = False
-    divergence: Annotated[DivergenceKind, "variational or exact", "-reg"] = DivergenceKind.VARIATIONAL
-    kappa: Annotated[
-        float, "bound of the divergence; -exact: of its excess over the least one", "-reg", "-exact"
-    ] = 10.0
-    constraint_floor: Annotated[
-        float, "least share n_j lambda_j of a logger in the constraint", "weighted-reg"
+    meaning: str
+    above: float = -math.inf
+    least: float = -math.inf
+    below: float = math.inf
+    most: float = math.inf
+    keyed: bool = True
+
+    def check(self, name: str, value: object) -> None:
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                continue
+            if not (
+                math.isfinite(number)
+                and self.above < number < self.below
+                and self.least <= number <= self.most
+            ):
+                shown = number if number is value else f"{number} in {value}"
+                raise BadInput(f"{name} must be {self.range()}, got {shown}; it is: {self.meaning}")
+
+    def range(self) -> str:
+        """`above 0 and below 1`."""
+        words = {"above": self.above, "at least": self.least, "below": self.below, "at most": self.most}
+        known = [f"{word} {bound:g}" for word, bound in words.items() if math.isfinite(bound)]
+        return " and ".join(known) or "a finite number"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every method that learns reads."""
+
+    standardise: Annotated[bool, About("scale inputs to mean 0 and variance 1")] = True
+    least_mean_weight: Annotated[
+        float, About("least mean weight of a chosen epoch's better-supported logger", above=0, below=1)
+    ] = 0.5
+    most_mean_weight: Annotated[
+        float, About("largest mean weight of that logger in a chosen epoch", above=1)
+    ] = 2.0
+    least_effective_rows: Annotated[
+        float, About("least effective validation rows of that logger", least=0)
     ] = 0.0
-    tau: Annotated[float, "temperature of the relaxed samples", "-reg"] = 1.0
-    regulariser_rate: Annotated[float, "rate of the policy (Algorithm 2, step 4)", "-reg"] = 1e-4
-    discriminator_rate: Annotated[float, "rate of the discriminator (Algorithm 2, step 5)", "-reg"] = 2.5e-4
-    discriminator_hidden: Annotated[tuple[int, ...], "hidden layers of the discriminator", "-reg"] = (59,)
-    discriminator_batch_norm: Annotated[bool, "BatchNorm after each of these layers", "-reg"] = True
-    inner_iterations: Annotated[int, "rounds of Algorithm 2 a step, at most", "-reg"] = 5
-    warm_up_steps: Annotated[int, "steps of the discriminator before the first epoch", "-reg"] = 200
-    minimum_steps: Annotated[int, "rounds even where the constraint holds", "-reg"] = 1
-    moving_average: Annotated[float, "what the average of divergences keeps of its past", "-reg"] = 0.9
-    warm_up_epochs: Annotated[int, "epochs that descend the risk alone", "-exact"] = 10
-    multiplier_rate: Annotated[float, "rate of the multiplier after them", "-exact"] = 1.0
-    constraint_tolerance: Annotated[
-        float, "share by which 1 + the divergence of the chosen epoch may exceed its bound", "-exact"
-    ] = 0.05
-    wcrm_clips: Annotated[tuple[float, ...], "cuts of the weights to try; 0 for POEM's own", "wcrm"] = (
-        10.0,
-        30.0,
-        100.0,
-    )
-    wcrm_variances: Annotated[tuple[float, ...], "penalties of the variance to try", "wcrm"] = (0.1, 1.0)
-    wcrm_l2s: Annotated[tuple[float, ...], "L2 penalties to try", "wcrm"] = (1e-3, 1e-2, 1e-1)
-    wcrm_rounds: Annotated[int, "rounds of L-BFGS a choice, lambda* fixed in each", "wcrm"] = 5
-    wcrm_iterations: Annotated[int, "iterations a round, at most", "wcrm"] = 20
-    folds: Annotated[int, "networks, each blind to one fold of the contexts", "additive", "dr"] = 5
-    context_batch: Annotated[int, "contexts a step", "additive", "dr"] = 128
-    input_dropout: Annotated[float, "share of inputs left out at random", "additive", "dr"] = 0.0
-    working_noise: Annotated[float, "least variance of a row's loss", "additive", "dr"] = 0.02
-    sharpness: Annotated[float, "what the additive logits are multiplied by at its start", "dr"] = 3.0
-    model_epochs: Annotated[int, "epochs of the loss model", "dr"] = 50
-    policy_rate: Annotated[float, "rate of the policy, which starts from the additive one", "dr"] = 3e-4
-    loss: Annotated[str, "what an action costs; the dataset says it", "full-information"] = "hamming"
-    least_mean_weight: Annotated[float, "least mean weight of a chosen epoch's better-supported logger"] = 0.5
-    most_mean_weight: Annotated[float, "largest mean weight of that logger in a chosen epoch"] = 2.0
-    least_effective_rows: Annotated[float, "least effective validation rows of that logger"] = 0.0
-    pessimism: Annotated[float, "standard errors added to validation risks before they are compared"] = 1.0
-    checkpoint_every: Annotated[int, "epochs between checkpoints; 0 for none"] = 10
-    memory_rows: Annotated[int, "rows above which the log is streamed from disk; then as many are held"] = (
-        5_000_000
-    )
+    pessimism: Annotated[
+        float, About("standard errors added to validation risks before they are compared", least=0)
+    ] = 1.0
+    checkpoint_every: Annotated[
+        int, About("epochs between checkpoints; 0 for none", least=0, keyed=False)
+    ] = 10
+    # In the key: rows from disk come in another order than rows in memory.
+    memory_rows: Annotated[
+        int, About("rows above which the log is streamed from disk; then as many are held", least=1)
+    ] = 5_000_000
 
     def __post_init__(self) -> None:
-        _check_positive(self)
-        _check_ranges(self)
-        NetworkSize(self.hidden)
-        NetworkSize(self.discriminator_hidden)
+        for name, about in settings_about(type(self)).items():
+            about.check(name, getattr(self, name))
+
+    @property
+    def planned_epochs(self) -> int:
+        """How many epochs a method makes of a log, unless it stops early."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NetworkSettings(Settings):
+    """A network policy, and its training by Adam."""
+
+    hidden: Annotated[tuple[int, ...], About("nodes of each hidden layer of the policy", least=1)] = (128,)
+    batch_norm: Annotated[bool, About("BatchNorm after each of these layers")] = False
+    risk_rate: Annotated[float, About("Adam's rate for the risk (Algorithm 1, step 4)", above=0)] = 3e-3
+    weight_decay: Annotated[float, About("Adam's weight decay", least=0)] = 0.0
+    epochs: Annotated[int, About("epochs, at most: what stands between two validations", least=1)] = 60
+    patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 30
 
     @property
     def policy_size(self) -> NetworkSize:
         return NetworkSize(self.hidden, self.batch_norm)
 
     @property
-    def discriminator_size(self) -> NetworkSize:
-        return NetworkSize(self.discriminator_hidden, self.discriminator_batch_norm)
+    def planned_epochs(self) -> int:
+        return self.epochs
+
+
+@dataclass(frozen=True)
+class BatchSettings(Settings):
+    """Mini-batches of rows."""
+
+    batch_size: Annotated[int, About("rows of each logger a step", least=1)] = 500
+
+
+@dataclass(frozen=True)
+class ClipSettings(Settings):
+    """A cut of importance weights."""
+
+    clip: Annotated[float, About("cut of the weights", above=0)] = 30.0
+
+
+@dataclass(frozen=True)
+class WeightSettings(ClipSettings):
+    """The weighted losses that an objective is made of."""
+
+    loss_shift: Annotated[LossShift, About("subtracted from losses: none, poem, baseline, running")] = (
+        LossShift.BASELINE
+    )
+    shift_share: Annotated[float, About("share of that shift that is subtracted", least=0, most=1)] = 1.0
+    weights: Annotated[Weights, About("h/h_j: raw, clip, self-normalised")] = Weights.CLIP
 
     @property
     def weight_clip(self) -> float:
@@ -152,105 +163,64 @@ class LearnerSettings:
         return math.inf if self.weights is Weights.RAW else self.clip
 
 
-_NOTES: dict[str, tuple[str, ...]] = {
-    name: hint.__metadata__ for name, hint in get_type_hints(LearnerSettings, include_extras=True).items()
-}
-READERS: dict[str, tuple[str, ...]] = {name: notes[1:] for name, notes in _NOTES.items()}
-"""Who reads each setting, as it is annotated; nothing: every method that learns."""
+@dataclass(frozen=True)
+class LambdaSettings(Settings):
+    """Logger weights lambda*."""
+
+    lambda_floor: Annotated[float, About("least share n_j lambda_j of a logger", least=0, below=1)] = 0.0
+    freeze_lambda: Annotated[bool, About("keep lambda_j at 1/n")] = False
 
 
-def readers_text(name: str) -> str:
-    """The readers of a setting for a person."""
-    readers = READERS[name]
-    shown = [f"{part} methods" if part.startswith("-") else part for part in readers if part != "not"]
-    return f"all but {', '.join(shown)}" if readers[:1] == ("not",) else ", ".join(shown)
+@dataclass(frozen=True)
+class WarmStartSettings(Settings):
+    """A start from a copy of the best logger."""
+
+    warm_start: Annotated[
+        int, About("passes before the first epoch in which the policy copies the best logger", least=0)
+    ] = 0
+    warm_start_rate: Annotated[float, About("their first rate", above=0)] = 3e-3
 
 
-MEANINGS: dict[str, str] = {
-    name: f"{readers_text(name)}: {meaning}" if readers else meaning
-    for name, (meaning, *readers) in _NOTES.items()
-}
-"""What each setting means, by name."""
+@dataclass(frozen=True)
+class RiskSettings(NetworkSettings, WeightSettings, WarmStartSettings, BatchSettings):
+    """A network that descends an estimated risk in mini-batches."""
+
+    passes_per_epoch: Annotated[int, About("passes over the log in an epoch", least=1)] = 1
+
+    @property
+    def planned_epochs(self) -> int:
+        return self.epochs + (self.warm_start > 0)
 
 
-def newer_and_unused(settings: LearnerSettings) -> frozenset[str]:
-    """Settings that came after the first results were kept, and are off: these results are still theirs."""
-    unused = set() if settings.warm_start else {"warm_start", "warm_start_rate"}
-    unused |= {name for name in ("passes_per_epoch", "shift_share") if getattr(settings, name) == 1}
-    unused |= {name for name in ("least_effective_rows", "constraint_floor") if not getattr(settings, name)}
-    return frozenset(unused)
+S = TypeVar("S", bound=Settings)
+_KNOWN: dict[type[Settings], dict[str, About]] = {}
 
 
-def recorded_settings(settings: LearnerSettings) -> dict[str, Any]:
-    """The settings as files and keys have them, by name."""
-    unused = newer_and_unused(settings)
-    return {name: value for name, value in asdict(settings).items() if name not in unused}
+def settings_about(kind: type[Settings]) -> dict[str, About]:
+    """Every setting of a class by name."""
+    if kind not in _KNOWN:
+        hints = get_type_hints(kind, include_extras=True)
+        _KNOWN[kind] = {field.name: hints[field.name].__metadata__[0] for field in fields(kind)}
+    return _KNOWN[kind]
 
 
-def _check_positive(settings: LearnerSettings) -> None:
-    for name in (
-        "clip",
-        "risk_rate",
-        "warm_start_rate",
-        "regulariser_rate",
-        "discriminator_rate",
-        "tau",
-        "kappa",
-        "working_noise",
-        "sharpness",
-        "policy_rate",
-        "multiplier_rate",
-    ):
-        value = getattr(settings, name)
-        if not value > 0:
-            raise BadInput(f"{name} must be above 0, got {value}")
-    for name in (
-        "batch_size",
-        "epochs",
-        "passes_per_epoch",
-        "patience",
-        "inner_iterations",
-        "minimum_steps",
-        "wcrm_rounds",
-        "wcrm_iterations",
-        "context_batch",
-        "model_epochs",
-        "memory_rows",
-    ):
-        count = getattr(settings, name)
-        if count < 1:
-            raise BadInput(f"{name} must be at least 1, got {count}")
-    for name in (
-        "weight_decay",
-        "warm_start",
-        "warm_up_steps",
-        "warm_up_epochs",
-        "checkpoint_every",
-        "pessimism",
-        "least_effective_rows",
-        "constraint_tolerance",
-    ):
-        value = getattr(settings, name)
-        if value < 0:
-            raise BadInput(f"{name} must be at least 0, got {value}")
+def plain_settings(settings: Settings) -> dict[str, Any]:
+    """The settings as JSON values, by name, in alphabetical order."""
+    values = asdict(settings)
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in sorted(values.items())}
 
 
-def _check_ranges(settings: LearnerSettings) -> None:
-    find_loss(settings.loss)
-    if settings.folds < 2:
-        raise BadInput(f"folds must be at least 2, got {settings.folds}; none would be left to judge")
-    for name in ("lambda_floor", "constraint_floor", "moving_average", "input_dropout"):
-        value = getattr(settings, name)
-        if not 0 <= value < 1:
-            raise BadInput(f"{name} must be at least 0 and below 1, got {value}")
-    if not 0 <= settings.shift_share <= 1:
-        raise BadInput(f"shift_share must be at least 0 and at most 1, got {settings.shift_share}")
-    for name in ("wcrm_clips", "wcrm_variances", "wcrm_l2s"):
-        values = getattr(settings, name)
-        if not values or any(value < 0 for value in values):
-            raise BadInput(f"{name} needs one or more numbers of at least 0, got {values}")
-    if not 0 < settings.least_mean_weight < 1 < settings.most_mean_weight:
-        raise BadInput(
-            "the guard of model selection must hold a mean weight of 1 between its ends, got "
-            f"{settings.least_mean_weight} to {settings.most_mean_weight}"
-        )
+def keyed_settings(settings: Settings) -> dict[str, Any]:
+    """Those that a result depends on."""
+    about = settings_about(type(settings))
+    return {name: value for name, value in plain_settings(settings).items() if about[name].keyed}
+
+
+def read_of(kind: type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of values for several methods, those that this one reads."""
+    return {name: value for name, value in values.items() if name in settings_about(kind)}
+
+
+def changed(settings: S, values: Mapping[str, Any]) -> S:
+    """The settings with those of the values that they have; what they do not have is left out."""
+    return replace(settings, **read_of(type(settings), values))

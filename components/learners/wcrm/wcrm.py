@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.learners.training.measure import Look
-from multilogger.components.learners.training.objectives import WEIGHTED
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.objectives import WEIGHTED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.learners.training.warm_start import clone_best_logger
+from multilogger.components.learners.wcrm.method import WcrmSettings
 from multilogger.components.learners.wcrm.objective import GridPoint, open_objective, propensity_ratio
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import LINEAR, NetworkSize
@@ -34,13 +34,13 @@ class WCRMLearner:
     A log on disk is read once for each value and gradient, some hundred times a point.
     """
 
-    def __init__(self, log: LearnerLog, settings: LearnerSettings, seed: int) -> None:
+    def __init__(self, log: LearnerLog, settings: WcrmSettings, seed: int) -> None:
         self.settings, self.labels = settings, log.labels
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
         generator = torch.Generator().manual_seed(seed)
         self.network = PolicyNetwork(log.features, log.labels, LINEAR, generator)
-        self.measure = open_measure(log, WEIGHTED, settings)
+        self.measure = open_measure(log, WEIGHTED, rules_of(settings))
         self.start = self._start(generator)
         wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
         self.objective = open_objective(log, wide, self.measure.loss_shift(), self.start)

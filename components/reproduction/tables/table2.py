@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.method import Group
 from multilogger.components.reproduction.names import MethodGroup, method_group, method_rank, preset_rank
 from multilogger.components.reproduction.paper_figures import paper_exp
 from multilogger.components.reproduction.results import (
@@ -34,7 +36,7 @@ class Table2Row:
     twin: tuple[CellResult, ...] = ()
 
     @property
-    def constraint_open(self) -> bool:
+    def repeats_twin(self) -> bool:
         """Whether EXP is that of the direct twin in every seed, to the last digit: no second result."""
         pairs = paired(exp_by_seed(self.cells), exp_by_seed(self.twin))
         return bool(pairs) and all(constrained == direct for constrained, direct in pairs)
@@ -71,7 +73,8 @@ def best_learned(rows: list[Table2Row], dataset: str) -> Table2Row | None:
 
 def _direct(method: str) -> str:
     """`weighted-reg` -> `weighted`; of another method a name that no method has."""
-    return method.removesuffix("-reg") if method.endswith("-reg") else ""
+    constrained = method in METHODS and METHODS[method].group is Group.CONSTRAINED
+    return METHODS[method].twin if constrained else ""
 
 
 def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:
@@ -90,8 +93,12 @@ def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:
     )
 
 
-OPEN = "constraint open"
-"""Stands where a number would repeat that of the direct twin."""
+SAME_AS_DIRECT = "same as direct"
+"""Stands where a number would repeat that of the direct twin.
+
+Why it does, EXP cannot tell: the constraint never moved the policy, or not before the chosen epoch, as in a
+short run from a warm start.
+"""
 
 
 @dataclass(frozen=True)
@@ -128,8 +135,8 @@ def exp_text(row: Table2Row | None) -> str:
     """`0.611 ± 0.008`, with the number of seeds if some failed; empty for a row that there is not."""
     if row is None:
         return ""
-    if row.constraint_open:
-        return OPEN
+    if row.repeats_twin:
+        return SAME_AS_DIRECT
     if row.exp.mean is None:
         return "–"
     spread = "" if row.exp.half_width is None else f" ± {fixed(row.exp.half_width, 3)}"

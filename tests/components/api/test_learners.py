@@ -14,7 +14,8 @@ import multilogger as ml
 from multilogger.components.api.learners import LEARNERS
 from multilogger.components.api.log_files import training_log
 from multilogger.components.api.method_settings import build_settings, settings_of
-from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.learn import learn
+from multilogger.components.learners.methods import METHODS
 
 QUICK = {"epochs": 2, "hidden": (8,), "folds": 2, "model_epochs": 2, "warm_up_steps": 2, "warm_up_epochs": 1}
 QUICK_WCRM = {"wcrm_clips": (10.0,), "wcrm_variances": (1.0,), "wcrm_l2s": (0.1,), "wcrm_rounds": 1}

@@ -15,14 +15,18 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,
     balanced_doubly_robust,
-    balanced_rows,
     influence_values,
     lambda_weighted_doubly_robust,
-    lambda_weighted_rows,
     naive_doubly_robust,
-    naive_rows,
 )
-from multilogger.components.estimators.ips import Estimate, balanced_risk, lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.ips import (
+    Estimate,
+    balanced_risk,
+    balanced_rows,
+    lambda_weighted_risk,
+    naive_risk,
+    own_rows,
+)
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED, WeightRule
 
@@ -142,16 +146,14 @@ def test_self_normalised_standard_error_matches_the_spread_of_many_logs() -> Non
 def test_influence_values_average_to_the_estimate(rule: WeightRule) -> None:
     batch, outcome = draw(1)
     model, lambdas = modelled(outcome, WRONG_MODEL), np.array([0.5 / 300, 0.5 / 150])
-    pairs = [
-        (naive_rows(batch, model, rule), naive_doubly_robust(batch, model, rule)),
-        (balanced_rows(batch, model, rule), balanced_doubly_robust(batch, model, rule)),
-        (
-            lambda_weighted_rows(batch, model, lambdas, rule),
-            lambda_weighted_doubly_robust(batch, model, lambdas, rule),
-        ),
-    ]
-    for rows, estimate in pairs:
-        assert influence_values(rows).mean() == pytest.approx(estimate.value, rel=1e-12)
+    equal, own, balanced = np.full(2, 1 / 450), own_rows(batch, rule.clip), balanced_rows(batch, rule.clip)
+    for rows, weights, found in (
+        (own, equal, naive_doubly_robust(batch, model, rule)),
+        (balanced, equal, balanced_doubly_robust(batch, model, rule)),
+        (own, lambdas, lambda_weighted_doubly_robust(batch, model, lambdas, rule)),
+    ):
+        psi = influence_values(rows, model, weights, rule.self_normalised)
+        assert psi.mean() == pytest.approx(found.value, rel=1e-12)
 
 
 @pytest.mark.parametrize("rule", [RAW, SELF_NORMALISED, WeightRule(clip=1.2)])

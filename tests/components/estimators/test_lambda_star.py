@@ -10,12 +10,13 @@ from multilogger.components.actions.labels import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.lambda_star import (
     LoggerStats,
+    LoggerSums,
     Stats,
     lambda_star,
-    naive_lambda,
     plain_divergence,
     self_normalised_divergence,
     supported_lambda_star,
+    supported_shares,
     update_stats,
 )
 from multilogger.components.estimators.logged_batch import Loggers
@@ -77,7 +78,7 @@ def test_merge_joins_two_parts_in_either_order() -> None:
     whole = LoggerStats().update(w, delta)
     for joined in (left.merge(right), right.merge(left)):
         assert joined.count == whole.count
-        for field in ("sum_w", "sum_u", "squares"):
+        for field in ("sum_w", "sum_u", "squares", "sum_ww"):
             assert getattr(joined, field) == pytest.approx(getattr(whole, field), rel=1e-12)
     assert LoggerStats().merge(left) == left
     assert left.merge(LoggerStats()) == left
@@ -94,7 +95,6 @@ def test_values_worked_by_hand() -> None:
     assert plain_divergence(stats) == pytest.approx([1.0, 36.0])
     total = 2 / 6.5 + 2 / 22.5
     assert lambda_star(stats) == pytest.approx([1 / (6.5 * total), 1 / (22.5 * total)])
-    assert naive_lambda(stats) == pytest.approx([0.25, 0.25])
 
 
 @pytest.mark.parametrize("divergence", [self_normalised_divergence, plain_divergence])
@@ -125,16 +125,39 @@ def test_a_logger_that_the_policy_has_left_does_not_stop_the_estimate() -> None:
     assert np.isfinite(lambda_star(stats)).all()
 
 
-def test_a_logger_that_never_acts_as_the_policy_has_no_share_in_what_is_reported() -> None:
-    heard = LoggerStats().update(np.array([1.0, 2.0, 0.5]), np.array([1.0, 2.0, 2.0]))
-    other = LoggerStats().update(np.array([0.5, 1.0]), np.array([3.0, 2.0]))
-    silent = LoggerStats().update(np.array([0.0, 0.0, 0.02]), np.array([1.0, 2.0, 3.0]))
-    assert lambda_star((heard, silent, other))[1] > 0, "as printed, it has one"
-    lambdas = supported_lambda_star((heard, silent, other))
-    np.testing.assert_array_equal(lambdas[[0, 2]], lambda_star((heard, other)))
+HEARD = LoggerStats().update(np.array([1.0, 2.0, 0.5]), np.array([1.0, 2.0, 2.0]))
+OTHER = LoggerStats().update(np.array([0.5, 1.0]), np.array([3.0, 2.0]))
+SILENT = {
+    "no weight": LoggerStats().update(np.zeros(3), np.array([1.0, 2.0, 3.0])),
+    "next to no weight": LoggerStats().update(np.array([0.0, 0.0, 0.02]), np.array([1.0, 2.0, 3.0])),
+    "mean weight 1 of two rows": LoggerStats().update(
+        np.r_[np.zeros(398), 200.0, 200.0], np.r_[np.ones(398), 0.01, 0.02]
+    ),
+}
+
+
+@pytest.mark.parametrize("silent", SILENT.values(), ids=SILENT.keys())
+def test_a_logger_that_never_acts_as_the_policy_has_no_share_in_what_is_reported(silent: LoggerStats) -> None:
+    assert lambda_star((HEARD, silent, OTHER))[1] > 0, "as printed, it has one"
+    lambdas = supported_lambda_star((HEARD, silent, OTHER))
+    np.testing.assert_allclose(lambdas[[0, 2]], lambda_star((HEARD, OTHER)), rtol=1e-12)
     assert lambdas[1] == 0.0
-    np.testing.assert_array_equal(supported_lambda_star((heard, other)), lambda_star((heard, other)))
-    np.testing.assert_array_equal(supported_lambda_star((silent, silent)), naive_lambda((silent, silent)))
+    n = silent.count
+    assert supported_lambda_star((silent, silent)) == pytest.approx([0.5 / n, 0.5 / n])
+
+
+def test_what_is_reported_is_lambda_star_where_all_loggers_are_heard() -> None:
+    stats = stream(*draw_log(4, spread=0.5), [5000])
+    np.testing.assert_allclose(supported_lambda_star(stats), lambda_star(stats), rtol=1e-12)
+
+
+def test_shares_of_resamples_are_those_of_each_one_with_the_rows_of_the_log() -> None:
+    sums = [LoggerSums.of(stats) for stats in ((HEARD, OTHER), (HEARD, SILENT["no weight"]))]
+    counts = np.array([30.0, 20.0])
+    both = LoggerSums(*(np.stack(parts) for parts in zip(*(vars(one).values() for one in sums), strict=True)))
+    expected = [supported_shares(one, counts) for one in sums]
+    np.testing.assert_allclose(supported_shares(both, counts), expected, rtol=1e-12)
+    assert expected[1].tolist() == [1.0, 0.0]
 
 
 SPREAD = LoggerStats().update(np.array([1.0, 2.0]), np.array([1.0, 2.0]))

@@ -7,15 +7,15 @@ import pytest
 
 from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting, learn
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_method_beats_both_loggers_on_contexts_it_has_not_seen(
-    method: str, log: TrainingLog, make_log: Callable[..., TrainingLog], quick: LearnerSettings
+    method: str, log: TrainingLog, make_log: Callable[..., TrainingLog], quick: EverySetting
 ) -> None:
     learned = learn(method, log, replace(quick, epochs=40, patience=40), seed=0)
     fresh = make_log(contexts=2000, passes=(1, 1), seed=6)
@@ -26,14 +26,14 @@ def test_method_beats_both_loggers_on_contexts_it_has_not_seen(
     assert risk < 0.6 * max(loggers)
 
 
-def test_seed_decides_everything(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_seed_decides_everything(log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, epochs=3)
     one, same, other = (learn("weighted-reg", log, settings, seed).policy.logits(log.x) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert np.abs(one - other).max() > 1e-3
 
 
-def test_best_epoch_is_restored_and_patience_ends_the_run(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_best_epoch_is_restored_and_patience_ends_the_run(log: TrainingLog, quick: EverySetting) -> None:
     heard: list[EpochRecord] = []
     settings = replace(quick, epochs=200, patience=5, risk_rate=0.03)
     learned = learn("naive", log, settings, 0, heard.append)
@@ -45,7 +45,7 @@ def test_best_epoch_is_restored_and_patience_ends_the_run(log: TrainingLog, quic
     np.testing.assert_array_equal(kept.policy.logits(log.x), learned.policy.logits(log.x))
 
 
-def test_lambda_is_recomputed_each_epoch(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_lambda_is_recomputed_each_epoch(log: TrainingLog, quick: EverySetting) -> None:
     shares = [record.share for record in learn("weighted", log, quick, 0).records]
     assert len(set(shares)) == len(shares)
     assert all(sum(share) == pytest.approx(1.0) for share in shares)
@@ -56,15 +56,15 @@ def test_lambda_is_recomputed_each_epoch(log: TrainingLog, quick: LearnerSetting
 def test_unknown_method(log: TrainingLog) -> None:
     message = f"unknown method 'best'; choose one of {', '.join(METHODS)}"
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
-        learn("best", log, LearnerSettings(), 0)
+        learn("best", log, EverySetting(), 0)
 
 
-def test_full_information_needs_the_truth(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_full_information_needs_the_truth(log: TrainingLog, quick: EverySetting) -> None:
     with pytest.raises(BadInput, match="full-information needs the true labels"):
         learn("full-information", replace(log, truth=None), quick, 0)
 
 
-def test_bandit_methods_do_not_need_the_truth(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_bandit_methods_do_not_need_the_truth(log: TrainingLog, quick: EverySetting) -> None:
     with_truth, without = (
         learn("weighted", replace(log, truth=truth), replace(quick, epochs=2), 0).policy.logits(log.x)
         for truth in (log.truth, None)

@@ -8,11 +8,12 @@ import pytest
 
 from multilogger.components.datasets.registry import DATASETS
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import NEVER_BINDS, PRESETS, preset
 from multilogger.components.learners.readers import reads
 from multilogger.components.learners.training.settings import READERS, LossShift, Weights
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import learn
 
 SEARCH = Path(__file__).parents[3] / "benchmarks" / "results" / "search_presets.csv"
 ESTIMATORS = ("naive", "weighted", "balanced")

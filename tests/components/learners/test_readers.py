@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.readers import reads, unread
-from multilogger.components.learners.training.settings import READERS, LearnerSettings
+from multilogger.components.learners.training.settings import READERS
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting, learn
 
 OTHER_TEXTS = {
     "divergence": "exact",
@@ -32,9 +33,7 @@ def another(name: str, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_settings_that_are_not_read_change_no_bit(
-    method: str, log: TrainingLog, quick: LearnerSettings
-) -> None:
+def test_settings_that_are_not_read_change_no_bit(method: str, log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, epochs=3, model_epochs=2, warm_up_epochs=1)
     others = {n: another(n, value) for n, value in asdict(settings).items() if not reads(method, n)}
     assert others
@@ -44,7 +43,7 @@ def test_settings_that_are_not_read_change_no_bit(
 
 @pytest.mark.parametrize("name", ["tau", "regulariser_rate", "discriminator_rate", "warm_up_steps"])
 def test_settings_that_are_read_change_what_is_learned(
-    name: str, log: TrainingLog, quick: LearnerSettings
+    name: str, log: TrainingLog, quick: EverySetting
 ) -> None:
     settings = replace(quick, epochs=3, kappa=1e-6, warm_up_steps=50)
     changed = replace(settings, **{name: another(name, getattr(settings, name))})

@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.settings import DivergenceKind, LearnerSettings, LossShift
+from multilogger.components.learners.training.settings import DivergenceKind, LossShift
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting, learn
 
 
 class Killed(Exception):
@@ -29,7 +30,7 @@ def kill_after(epoch: int) -> Callable[[EpochRecord], None]:
     return on_epoch
 
 
-def check_resume(method: str, log: LearnerLog, settings: LearnerSettings, folder: Path, stop: int) -> None:
+def check_resume(method: str, log: LearnerLog, settings: EverySetting, folder: Path, stop: int) -> None:
     unbroken = learn(method, log, settings, seed=7)
     with pytest.raises(Killed):
         learn(method, log, settings, 7, kill_after(stop), folder)
@@ -47,13 +48,13 @@ def check_resume(method: str, log: LearnerLog, settings: LearnerSettings, folder
 
 @pytest.mark.parametrize("method", METHODS)
 def test_resumed_run_equals_the_unbroken_one(
-    method: str, log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+    method: str, log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     check_resume(method, log, replace(quick, epochs=7, checkpoint_every=2), tmp_path, stop=5)
 
 
 def test_resume_with_exact_divergence_and_running_shift(
-    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+    log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     settings = replace(quick, divergence=DivergenceKind.EXACT, loss_shift=LossShift.RUNNING, epochs=6)
     check_resume("weighted-reg", log, settings, tmp_path, stop=4)
@@ -61,13 +62,13 @@ def test_resume_with_exact_divergence_and_running_shift(
 
 @pytest.mark.parametrize("stop", [3, 5])
 def test_resume_within_and_after_the_warm_up_of_an_exact_method(
-    log: TrainingLog, quick: LearnerSettings, tmp_path: Path, stop: int
+    log: TrainingLog, quick: EverySetting, tmp_path: Path, stop: int
 ) -> None:
     settings = replace(quick, kappa=0.3, warm_up_epochs=4, epochs=7, checkpoint_every=1)
     check_resume("weighted-exact", log, settings, tmp_path, stop)
 
 
-def test_finished_run_is_not_trained_again(log: TrainingLog, quick: LearnerSettings, tmp_path: Path) -> None:
+def test_finished_run_is_not_trained_again(log: TrainingLog, quick: EverySetting, tmp_path: Path) -> None:
     settings = replace(quick, epochs=4)
     first = learn("naive", log, settings, 0, checkpoint=tmp_path)
     heard: list[EpochRecord] = []
@@ -77,14 +78,14 @@ def test_finished_run_is_not_trained_again(log: TrainingLog, quick: LearnerSetti
 
 
 def test_checkpoint_is_two_files_without_pickle(
-    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+    log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     learn("weighted-reg", log, replace(quick, epochs=8), 0, checkpoint=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "epoch-8.safetensors"]
 
 
 def test_checkpoint_of_another_layout_is_not_gone_on_from(
-    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+    log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     """One of an earlier version would lack what today's learners look for."""
     settings = replace(quick, epochs=4, checkpoint_every=1)
@@ -97,9 +98,7 @@ def test_checkpoint_of_another_layout_is_not_gone_on_from(
     assert heard == [1, 2, 3, 4]
 
 
-def test_checkpoint_of_another_run_is_refused(
-    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
-) -> None:
+def test_checkpoint_of_another_run_is_refused(log: TrainingLog, quick: EverySetting, tmp_path: Path) -> None:
     settings = replace(quick, epochs=4)
     learn("naive", log, settings, 0, checkpoint=tmp_path)
     with pytest.raises(BadInput, match="is of another run, it differs in method, seed; give an empty folder"):

@@ -13,15 +13,17 @@ import torch
 
 from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.methods import METHODS, Learned, learn
+from multilogger.components.learners.learn import Learned
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift
+from multilogger.components.learners.training.settings import LossShift
 from multilogger.components.learners.training.shuffle import ShuffleBuffer
 from multilogger.components.log.disk import Chunk, StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log
+from tests.components.every_setting import EverySetting, learn
 from tests.components.learners.test_resume import check_resume
 
 OBJECTIVE_OF = {
@@ -49,7 +51,7 @@ def streamed(
 
 
 @pytest.fixture
-def small(quick: LearnerSettings) -> LearnerSettings:
+def small(quick: EverySetting) -> EverySetting:
     return replace(
         quick,
         memory_rows=200,
@@ -63,7 +65,7 @@ def small(quick: LearnerSettings) -> LearnerSettings:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_seed_decides_the_bits(method: str, streamed: StreamedLog, small: LearnerSettings) -> None:
+def test_seed_decides_the_bits(method: str, streamed: StreamedLog, small: EverySetting) -> None:
     settings = replace(small, epochs=1, wcrm_l2s=(1e-2,))
     first = learn(method, streamed, settings, seed=1)
     assert same_bits(learn(method, streamed, settings, seed=1), first)
@@ -73,21 +75,21 @@ def test_seed_decides_the_bits(method: str, streamed: StreamedLog, small: Learne
 
 @pytest.mark.parametrize("method", METHODS)
 def test_resumed_run_equals_the_unbroken_one(
-    method: str, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
+    method: str, streamed: StreamedLog, small: EverySetting, tmp_path: Path
 ) -> None:
     check_resume(method, streamed, replace(small, loss_shift=LossShift.RUNNING), tmp_path, stop=3)
 
 
 @pytest.mark.parametrize("stop", [3, 5])
 def test_resume_of_dr_in_its_model_and_in_its_policy(
-    stop: int, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
+    stop: int, streamed: StreamedLog, small: EverySetting, tmp_path: Path
 ) -> None:
     check_resume("dr", streamed, replace(small, model_epochs=3, epochs=3), tmp_path, stop)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_held_stay_within_the_limit(
-    method: str, streamed: StreamedLog, small: LearnerSettings, monkeypatch: pytest.MonkeyPatch
+    method: str, streamed: StreamedLog, small: EverySetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows in shuffle buffers, and chunks of row groups of 110 rows that anything still refers to."""
     most_held, most_chunks = 0, 0
@@ -134,7 +136,7 @@ def test_quality_is_that_of_learning_in_memory(
     method: str,
     make_log: Callable[..., TrainingLog],
     write_log: Callable[..., Path],
-    quick: LearnerSettings,
+    quick: EverySetting,
     tmp_path: Path,
 ) -> None:
     log = make_log(contexts=300)
@@ -152,7 +154,7 @@ def test_quality_is_that_of_learning_in_memory(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_record_is_that_of_the_log_in_memory(
-    method: str, log: TrainingLog, streamed: StreamedLog, quick: LearnerSettings
+    method: str, log: TrainingLog, streamed: StreamedLog, quick: EverySetting
 ) -> None:
     """With a buffer as large as the log; what a method puts in place of the usual figures is tested by it."""
     settings = replace(quick, memory_rows=log.rows, epochs=2, wcrm_clips=(10.0,), wcrm_l2s=(1e-2,))
@@ -173,7 +175,7 @@ def test_record_is_that_of_the_log_in_memory(
 
 @pytest.mark.parametrize("method", ["wcrm", "full-information"])
 def test_methods_without_mini_batches_of_rows_learn_what_they_learn_in_memory(
-    method: str, log: TrainingLog, streamed: StreamedLog, quick: LearnerSettings
+    method: str, log: TrainingLog, streamed: StreamedLog, quick: EverySetting
 ) -> None:
     settings = replace(quick, epochs=3, wcrm_clips=(10.0,))
     memory, disk = (learn(method, each, settings, 0) for each in (log, streamed))
@@ -183,20 +185,20 @@ def test_methods_without_mini_batches_of_rows_learn_what_they_learn_in_memory(
 
 
 def test_checkpoint_in_memory_is_not_one_on_disk(
-    log: TrainingLog, streamed: StreamedLog, small: LearnerSettings, tmp_path: Path
+    log: TrainingLog, streamed: StreamedLog, small: EverySetting, tmp_path: Path
 ) -> None:
     learn("naive", log, small, 0, checkpoint=tmp_path)
     with pytest.raises(BadInput, match="is of another run, it differs in streamed; give an empty folder"):
         learn("naive", streamed, small, 0, checkpoint=tmp_path)
 
 
-def test_loggers_may_be_unknown(log: TrainingLog, log_folder: Path, small: LearnerSettings) -> None:
+def test_loggers_may_be_unknown(log: TrainingLog, log_folder: Path, small: EverySetting) -> None:
     learned = learn("balanced", open_streamed_log(log_folder, log.x), replace(small, epochs=1), 0)
     assert np.isnan(learned.best.log_d2).all()
 
 
 def test_unknown_loggers_are_said_where_they_are_needed(
-    log: TrainingLog, log_folder: Path, small: LearnerSettings
+    log: TrainingLog, log_folder: Path, small: EverySetting
 ) -> None:
     unknown = open_streamed_log(log_folder, log.x)
     message = (

@@ -8,14 +8,13 @@ import pytest
 from scipy import sparse
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.methods import learn
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.policies.policy import LearnedPolicy, Standardisation, load_policy
+from tests.components.every_setting import EverySetting, learn
 
 
 @pytest.fixture
-def policy(log: TrainingLog, quick: LearnerSettings) -> LearnedPolicy:
+def policy(log: TrainingLog, quick: EverySetting) -> LearnedPolicy:
     return learn("naive", log, replace(quick, epochs=2, standardise=True), seed=3).policy
 
 
@@ -29,7 +28,7 @@ def test_files_bring_the_same_policy_back(tmp_path: Path, policy: LearnedPolicy,
 
 
 def test_linear_policy_is_a_network_without_hidden_layers(
-    tmp_path: Path, log: TrainingLog, quick: LearnerSettings
+    tmp_path: Path, log: TrainingLog, quick: EverySetting
 ) -> None:
     policy = learn("wcrm", log, replace(quick, wcrm_clips=(10.0,), wcrm_l2s=(0.01,)), seed=0).policy
     policy.save(tmp_path)
@@ -40,7 +39,7 @@ def test_linear_policy_is_a_network_without_hidden_layers(
 
 @pytest.mark.parametrize("method", ["additive", "additive-soft", "dr"])
 def test_ensemble_comes_back_with_its_sharpness(
-    method: str, tmp_path: Path, log: TrainingLog, quick: LearnerSettings
+    method: str, tmp_path: Path, log: TrainingLog, quick: EverySetting
 ) -> None:
     policy = learn(method, log, replace(quick, epochs=2, model_epochs=1, standardise=True), seed=3).policy
     policy.save(tmp_path)

@@ -6,12 +6,12 @@ import pytest
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import PRESETS, preset
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.flows.reproduction import scope
 from multilogger.flows.reproduction.experiments import plan_of
 from multilogger.flows.reproduction.parameters import check_plan
 from multilogger.flows.reproduction.reproduce import reproduce, reproduce_all
 from multilogger.flows.reproduction.scope import Scope, chosen_presets, presets_that_matter
+from tests.components.every_setting import EverySetting
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_depends_on_it_is_run_under_each(method: str) -> None:
 
 def test_a_setting_that_a_method_does_not_read_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     taus = {"paper": 4.0, "tuned": 1.0}
-    monkeypatch.setattr(scope, "preset", lambda name, *_: LearnerSettings(tau=taus[name]))
+    monkeypatch.setattr(scope, "preset", lambda name, *_: EverySetting(tau=taus[name]))
     assert presets_that_matter(tuple(taus), "yeast", "weighted") == ("tuned",)
     assert presets_that_matter(tuple(taus), "yeast", "weighted-reg") == ("paper", "tuned")
 

@@ -1,11 +1,15 @@
+import pickle
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from prefect.context import TaskRunContext
 
 from multilogger.tasks.engine.artifact import Artifact, FileEntry
+from multilogger.tasks.engine.caching import StageKey
 from multilogger.tasks.engine.stage import StageSettings, stage, step
 from multilogger.tasks.engine.stage_run import StageRun
+from multilogger.tasks.registry import STAGES
 
 
 class Dough(StageSettings):
@@ -95,3 +99,19 @@ def test_curves_have_a_step_a_point(tmp_path: Path) -> None:
     run = StageRun(tmp_path)
     run.log_curve("risk", [3.0, 2.0], first_step=1)
     assert [(m.name, m.value, m.step) for m in run.metrics] == [("risk", 3.0, 1), ("risk", 2.0, 2)]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_stage_goes_to_a_worker_by_its_place(name: str) -> None:
+    assert pickle.loads(pickle.dumps(STAGES[name])) is STAGES[name]
+
+
+def test_stage_that_a_worker_would_not_find_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"test_stage\.knead is no stage; declare it there with @stage"):
+        pickle.loads(pickle.dumps(KNEAD))
+
+
+def test_cache_key_of_a_task_is_that_of_the_stage_it_is_handed() -> None:
+    inputs = {"stage": KNEAD, "settings": Dough(), "inputs": {"water": artifact()}, "surroundings": None}
+    key = StageKey().compute_key(TaskRunContext.model_construct(), inputs, {})
+    assert key == KNEAD.key(Dough(), {"water": artifact()})

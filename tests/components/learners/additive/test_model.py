@@ -13,17 +13,15 @@ from multilogger.components.learners.additive.model import (
     expected_additive_loss,
 )
 from multilogger.components.learners.additive.rows import ContextMoments, GroupedRows, whitened_residuals
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.policies.policy import Standardisation
+from tests.components.every_setting import EverySetting
 
-SETTINGS = LearnerSettings(
-    hidden=(8,), batch_norm=False, risk_rate=1e-2, context_batch=32, epochs=15, folds=2
-)
+SETTINGS = EverySetting(hidden=(8,), batch_norm=False, risk_rate=1e-2, context_batch=32, epochs=15, folds=2)
 
 
-def fit(log: TrainingLog, settings: LearnerSettings = SETTINGS, epochs: int = 15) -> AdditiveModel:
+def fit(log: TrainingLog, settings: EverySetting = SETTINGS, epochs: int = 15) -> AdditiveModel:
     x = Standardisation.fit(log.x)(log.x)
     generator = torch.Generator().manual_seed(0)
     model = AdditiveModel(x, GroupedRows(log.part(validation=False)), log.labels, settings, generator)

@@ -25,17 +25,16 @@ from multilogger.components.learners.dr.rows import (
     PolicyBatch,
     StreamedPolicyRows,
 )
-from multilogger.components.learners.methods import learn
 from multilogger.components.learners.training.objectives import BALANCED
 from multilogger.components.learners.training.row_batches import StreamedRows
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.log.reading import open_streamed_log
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
+from tests.components.every_setting import EverySetting, learn
 from tests.components.learners.test_resume import check_resume
 
-SETTINGS = LearnerSettings(
+SETTINGS = EverySetting(
     hidden=(16,), batch_norm=False, standardise=True, risk_rate=1e-2, weight_decay=0.1, batch_size=256,
     context_batch=64, folds=2, epochs=8, patience=8, model_epochs=6, policy_rate=1e-2,
 )  # fmt: skip
@@ -98,7 +97,7 @@ def test_additive_estimate_is_biased_where_the_loss_is_pairwise_and_the_correcte
 def test_doubly_robust_policies_beat_the_additive_one_on_test(pairwise: TrainingLog) -> None:
     test = load_pairwise_split().test
 
-    def risk(method: str, settings: LearnerSettings) -> float:
+    def risk(method: str, settings: EverySetting) -> float:
         logits = learn(method, pairwise, settings, 0).policy.logits(test.x)
         return float(CROWDING.expected(logits, test.y).mean())
 

@@ -14,7 +14,6 @@ from multilogger.components.estimators.divergences import exact_divergence, harm
 from multilogger.components.learners.exact.batches import ExactBatch, MemoryContexts
 from multilogger.components.learners.exact.exact import ExactLearner
 from multilogger.components.learners.ips.direct import DirectLearner
-from multilogger.components.learners.methods import learn
 from multilogger.components.learners.training.objectives import (
     BALANCED,
     NAIVE,
@@ -23,8 +22,9 @@ from multilogger.components.learners.training.objectives import (
     minibatch_risk,
 )
 from multilogger.components.learners.training.row_batches import MemoryRows
-from multilogger.components.learners.training.settings import LearnerSettings, Weights
+from multilogger.components.learners.training.settings import Weights
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting, learn
 
 OBJECTIVES = pytest.mark.parametrize("objective", [NAIVE, WEIGHTED, BALANCED], ids=lambda o: o.name)
 ESTIMATORS = pytest.mark.parametrize("estimator", ["naive", "weighted", "balanced"])
@@ -40,7 +40,7 @@ def whole_log(learner: ExactLearner) -> ExactBatch:
     return next(batches(learner, 1))
 
 
-def in_float64(log: TrainingLog, objective: Objective, settings: LearnerSettings) -> ExactLearner:
+def in_float64(log: TrainingLog, objective: Objective, settings: EverySetting) -> ExactLearner:
     learner = ExactLearner(log, objective, settings, seed=0)
     learner.network.double()
     learner.x = learner.x.double()
@@ -56,7 +56,7 @@ def parts(learner: ExactLearner, batch: ExactBatch) -> tuple[torch.Tensor, torch
 
 @ESTIMATORS
 def test_binding_constraint_is_met_with_complementary_slackness(
-    log: TrainingLog, quick: LearnerSettings, estimator: str
+    log: TrainingLog, quick: EverySetting, estimator: str
 ) -> None:
     settings = replace(quick, epochs=40, patience=40, batch_norm=False, kappa=0.5, warm_up_epochs=5)
     run = learn(f"{estimator}-exact", log, settings, 0)
@@ -72,7 +72,7 @@ def test_binding_constraint_is_met_with_complementary_slackness(
 
 @ESTIMATORS
 def test_multiplier_rests_at_zero_where_the_constraint_is_slack(
-    log: TrainingLog, quick: LearnerSettings, estimator: str
+    log: TrainingLog, quick: EverySetting, estimator: str
 ) -> None:
     settings = replace(quick, epochs=5, warm_up_epochs=2)
     one, other = (learn(f"{estimator}-exact", log, replace(settings, kappa=k), 0) for k in (1e6, 1e9))
@@ -83,7 +83,7 @@ def test_multiplier_rests_at_zero_where_the_constraint_is_slack(
 @OBJECTIVES
 @pytest.mark.parametrize("weights", Weights)
 def test_slack_lagrangian_is_the_risk_of_the_direct_twin(
-    log: TrainingLog, quick: LearnerSettings, objective: Objective, weights: Weights
+    log: TrainingLog, quick: EverySetting, objective: Objective, weights: Weights
 ) -> None:
     """On the whole log, where both see the same rows, value and gradient agree."""
     settings = replace(quick, kappa=1e9, weights=weights, batch_norm=False, warm_up_epochs=0)
@@ -120,7 +120,7 @@ def test_slack_lagrangian_is_the_risk_of_the_direct_twin(
 
 
 @OBJECTIVES
-def test_gradient_of_the_lagrangian(log: TrainingLog, quick: LearnerSettings, objective: Objective) -> None:
+def test_gradient_of_the_lagrangian(log: TrainingLog, quick: EverySetting, objective: Objective) -> None:
     """Against central differences in float64, outside the constraint and with a multiplier above 0."""
     settings = replace(quick, kappa=0.01, weights=Weights.SELF_NORMALISED, clip=1e6, warm_up_epochs=0)
     learner = in_float64(log, objective, settings)
@@ -147,7 +147,7 @@ def test_gradient_of_the_lagrangian(log: TrainingLog, quick: LearnerSettings, ob
 
 @OBJECTIVES
 def test_batch_of_all_contexts_has_the_exact_constraint(
-    log: TrainingLog, quick: LearnerSettings, objective: Objective
+    log: TrainingLog, quick: EverySetting, objective: Objective
 ) -> None:
     learner = ExactLearner(log, objective, quick, seed=0)
     learner.run_epoch()
@@ -162,7 +162,7 @@ def test_batch_of_all_contexts_has_the_exact_constraint(
     assert learner.record(1).constraint == pytest.approx(math.expm1(expected), rel=1e-4)
 
 
-def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: EverySetting) -> None:
     learner = ExactLearner(log, NAIVE, replace(quick, batch_norm=False, warm_up_epochs=0), seed=0)
     with torch.no_grad():
         learner.network.get_parameter("layers.2.bias").fill_(-60.0)
@@ -176,7 +176,7 @@ def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: Learne
     assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
 
-def test_warm_up_descends_the_risk_alone(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_warm_up_descends_the_risk_alone(log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, kappa=0.01, warm_up_epochs=3, epochs=4)
     tight, loose = (learn("naive-exact", log, replace(settings, kappa=k), 0).records for k in (0.01, 1e9))
     assert [record.multiplier > 0 for record in tight] == [False, False, True, True]
@@ -185,7 +185,7 @@ def test_warm_up_descends_the_risk_alone(log: TrainingLog, quick: LearnerSetting
     assert [a.train_risk == b.train_risk for a, b in zip(tight, loose, strict=True)] == [True] * 3 + [False]
 
 
-def test_epoch_outside_the_constraint_is_not_eligible(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_epoch_outside_the_constraint_is_not_eligible(log: TrainingLog, quick: EverySetting) -> None:
     learner = ExactLearner(log, NAIVE, replace(quick, kappa=1e-4), seed=0)
     learner.run_epoch()
     assert not learner.record(1).eligible
@@ -194,7 +194,7 @@ def test_epoch_outside_the_constraint_is_not_eligible(log: TrainingLog, quick: L
 
 
 def test_every_kappa_has_a_run_of_its_own_where_loggers_are_far_apart(
-    make_log: Callable[..., TrainingLog], quick: LearnerSettings
+    make_log: Callable[..., TrainingLog], quick: EverySetting
 ) -> None:
     """Counted from 0, bounds of 0.2 and 0.8 would both be out of reach, and their runs the same."""
     log = make_log(alphas=(0.05, 2.0))
@@ -207,6 +207,6 @@ def test_every_kappa_has_a_run_of_its_own_where_loggers_are_far_apart(
 
 
 @ESTIMATORS
-def test_unknown_loggers_are_said(log: TrainingLog, quick: LearnerSettings, estimator: str) -> None:
+def test_unknown_loggers_are_said(log: TrainingLog, quick: EverySetting, estimator: str) -> None:
     with pytest.raises(BadInput, match=f"^{estimator}-exact needs the loggers' own policies"):
         learn(f"{estimator}-exact", replace(log, logger_logits=()), quick, 0)

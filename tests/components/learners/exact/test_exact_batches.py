@@ -10,10 +10,11 @@ import torch
 from multilogger.components.learners.exact.batches import ExactBatch
 from multilogger.components.learners.exact.exact import ExactLearner
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.training.settings import LearnerSettings, Weights
+from multilogger.components.learners.training.settings import Weights
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log
+from tests.components.every_setting import EverySetting
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def only_batch(learner: ExactLearner) -> ExactBatch:
 @pytest.mark.parametrize("weights", Weights)
 @pytest.mark.parametrize("objective", [NAIVE, WEIGHTED, BALANCED], ids=lambda o: o.name)
 def test_risk_of_all_rows(
-    logs: tuple[LearnerLog, LearnerLog], quick: LearnerSettings, objective: Objective, weights: Weights
+    logs: tuple[LearnerLog, LearnerLog], quick: EverySetting, objective: Objective, weights: Weights
 ) -> None:
     settings = replace(quick, batch_size=10**6, batch_norm=False, weights=weights, clip=2.0)
     found = []
@@ -54,7 +55,7 @@ def test_risk_of_all_rows(
 
 
 def test_rows_stand_for_their_logger(
-    log: TrainingLog, quick: LearnerSettings, logs: tuple[LearnerLog, LearnerLog]
+    log: TrainingLog, quick: EverySetting, logs: tuple[LearnerLog, LearnerLog]
 ) -> None:
     """The scales of a batch add up to the training rows of each logger."""
     learner = ExactLearner(logs[1], NAIVE, replace(quick, batch_size=50), seed=0)

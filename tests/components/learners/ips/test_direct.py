@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from multilogger.components.learners.ips.direct import DirectLearner
-from multilogger.components.learners.methods import learn
 from multilogger.components.learners.training.objectives import NAIVE
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting, learn
 
 
 @pytest.mark.parametrize("method", ["naive", "naive-reg"])
 def test_passes_of_one_epoch_are_epochs_without_validation(
-    log: TrainingLog, quick: LearnerSettings, method: str
+    log: TrainingLog, quick: EverySetting, method: str
 ) -> None:
     """Naive has no lambda* that an epoch would bring up to date."""
     few, many = (
@@ -26,7 +25,7 @@ def test_passes_of_one_epoch_are_epochs_without_validation(
     assert few.records[0].log_d2 == many.records[1].log_d2
 
 
-def test_estimate_of_few_effective_rows_chooses_nothing(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_estimate_of_few_effective_rows_chooses_nothing(log: TrainingLog, quick: EverySetting) -> None:
     learner = DirectLearner(log, NAIVE, False, quick, seed=0)
     learner.run_epoch()
     look = learner.look()
@@ -38,7 +37,7 @@ def test_estimate_of_few_effective_rows_chooses_nothing(log: TrainingLog, quick:
         assert learner.measure.eligible(look) is eligible
 
 
-def test_effective_rows_of_equal_weights_are_all_rows(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_effective_rows_of_equal_weights_are_all_rows(log: TrainingLog, quick: EverySetting) -> None:
     """A logger's own policy has weights of 1 on its rows."""
     look = DirectLearner(log, NAIVE, False, quick, seed=0).measure.look(log.logger_logits[0])
     spread = look.validation_spreads()[0]

@@ -11,14 +11,14 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.constraint import constraint_value
 from multilogger.components.estimators.divergences import enumerated_average_divergence, exact_divergence
 from multilogger.components.learners.ips.direct import DirectLearner
-from multilogger.components.learners.methods import learn
 from multilogger.components.learners.reg.variational import VariationalGauge, variational_value
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.training.settings import DivergenceKind, LearnerSettings
+from multilogger.components.learners.training.settings import DivergenceKind
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting, learn
 
 
-def far_learner(log: TrainingLog, objective: Objective, settings: LearnerSettings) -> DirectLearner:
+def far_learner(log: TrainingLog, objective: Objective, settings: EverySetting) -> DirectLearner:
     """A learner whose policy is nearly sure of every label, whatever the context."""
     learner = DirectLearner(log, objective, True, settings, seed=0)
     with torch.no_grad():
@@ -39,7 +39,7 @@ def divergence(learner: DirectLearner, log: TrainingLog) -> float:
 @pytest.mark.parametrize("kind", DivergenceKind)
 @pytest.mark.parametrize("objective", [NAIVE, BALANCED], ids=lambda o: o.name)
 def test_loop_lowers_the_exact_divergence(
-    log: TrainingLog, quick: LearnerSettings, kind: DivergenceKind, objective: Objective
+    log: TrainingLog, quick: EverySetting, kind: DivergenceKind, objective: Objective
 ) -> None:
     settings = replace(quick, divergence=kind, kappa=0.5, inner_iterations=200, warm_up_steps=100)
     learner = far_learner(log, objective, settings)
@@ -53,7 +53,7 @@ def test_loop_lowers_the_exact_divergence(
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_policy_descends_the_whole_variational_objective(
-    log: TrainingLog, quick: LearnerSettings, batch_norm: bool
+    log: TrainingLog, quick: EverySetting, batch_norm: bool
 ) -> None:
     settings = replace(quick, kappa=1e-6, warm_up_steps=50, discriminator_batch_norm=batch_norm)
     learner = far_learner(log, WEIGHTED, settings)
@@ -74,7 +74,7 @@ def test_policy_descends_the_whole_variational_objective(
 
 @pytest.mark.parametrize("kind", DivergenceKind)
 def test_policy_rests_where_the_constraint_holds(
-    log: TrainingLog, quick: LearnerSettings, kind: DivergenceKind
+    log: TrainingLog, quick: EverySetting, kind: DivergenceKind
 ) -> None:
     learner = far_learner(log, WEIGHTED, replace(quick, divergence=kind, kappa=1e6))
     before = [parameter.clone() for parameter in learner.network.parameters()]
@@ -86,14 +86,14 @@ def test_policy_rests_where_the_constraint_holds(
 
 @pytest.mark.parametrize("method", ["naive", "weighted", "balanced"])
 def test_constraint_that_never_binds_leaves_the_direct_twin(
-    log: TrainingLog, quick: LearnerSettings, method: str
+    log: TrainingLog, quick: EverySetting, method: str
 ) -> None:
     settings = replace(quick, kappa=1e9, batch_norm=False, epochs=4)
     direct, constrained = (learn(name, log, settings, 0).policy for name in (method, f"{method}-reg"))
     np.testing.assert_array_equal(constrained.logits(log.x), direct.logits(log.x))
 
 
-def test_warmed_up_gauge_reports_a_part_of_the_divergence(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_warmed_up_gauge_reports_a_part_of_the_divergence(log: TrainingLog, quick: EverySetting) -> None:
     learner = far_learner(log, NAIVE, replace(quick, kappa=1e6, warm_up_steps=300, batch_norm=False))
     assert learner.constraint is not None
     learner.constraint.start_epoch(learner.shares)
@@ -105,7 +105,7 @@ def test_warmed_up_gauge_reports_a_part_of_the_divergence(log: TrainingLog, quic
         assert 0.3 * exact < value < 2.0 * exact
 
 
-def test_tighter_kappa_keeps_the_policy_closer(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_tighter_kappa_keeps_the_policy_closer(log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, divergence=DivergenceKind.EXACT, epochs=20, patience=20, inner_iterations=5)
     loose, tight = (
         learn("naive-reg", log, replace(settings, kappa=kappa), 0).records[-1] for kappa in (100.0, 0.5)
@@ -119,7 +119,7 @@ def test_tighter_kappa_keeps_the_policy_closer(log: TrainingLog, quick: LearnerS
     assert tight.rho == pytest.approx(counts.sum() * 1.5), "n (1 + kappa) for lambda_j = 1/n"
 
 
-def test_slack_is_that_of_the_divergence_which_decides(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_slack_is_that_of_the_divergence_which_decides(log: TrainingLog, quick: EverySetting) -> None:
     """A discriminator's estimate lies far below the exact divergence, whose slack would look negative."""
     for method in ("weighted-reg", "balanced-reg"):
         record = learn(method, log, replace(quick, epochs=2, kappa=3.0), 0).records[-1]
@@ -129,7 +129,7 @@ def test_slack_is_that_of_the_divergence_which_decides(log: TrainingLog, quick: 
         assert abs(record.slack - (3.0 - record.constraint)) > 0.1
 
 
-def test_coefficients_follow_lambda(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_coefficients_follow_lambda(log: TrainingLog, quick: EverySetting) -> None:
     learner = DirectLearner(log, WEIGHTED, True, quick, seed=0)
     assert learner.constraint is not None
     learner.constraint.start_epoch(np.array([0.2, 0.8]))
@@ -138,7 +138,7 @@ def test_coefficients_follow_lambda(log: TrainingLog, quick: LearnerSettings) ->
     np.testing.assert_allclose(learner.constraint.coefficients.numpy(), terms / terms.sum(), rtol=1e-6)
 
 
-def test_floor_of_the_constraint_leaves_the_risk_alone(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_floor_of_the_constraint_leaves_the_risk_alone(log: TrainingLog, quick: EverySetting) -> None:
     learner = DirectLearner(log, WEIGHTED, True, replace(quick, constraint_floor=0.3), seed=0)
     assert learner.constraint is not None
     learner.constraint.start_epoch(np.array([0.999, 0.001]))
@@ -149,9 +149,7 @@ def test_floor_of_the_constraint_leaves_the_risk_alone(log: TrainingLog, quick: 
     np.testing.assert_array_equal(learner.shares, shares)
 
 
-def test_record_says_how_often_the_constraint_moved_the_policy(
-    log: TrainingLog, quick: LearnerSettings
-) -> None:
+def test_record_says_how_often_the_constraint_moved_the_policy(log: TrainingLog, quick: EverySetting) -> None:
     tight, loose = (
         learn("naive-reg", log, replace(quick, epochs=2, kappa=kappa), 0).records for kappa in (1e-9, 1e9)
     )
@@ -168,13 +166,13 @@ def test_record_says_how_often_the_constraint_moved_the_policy(
     ],
 )
 def test_unknown_loggers_are_said(
-    log: TrainingLog, quick: LearnerSettings, method: str, kind: DivergenceKind, who: str
+    log: TrainingLog, quick: EverySetting, method: str, kind: DivergenceKind, who: str
 ) -> None:
     with pytest.raises(BadInput, match=f"^{who} needs the loggers' own policies"):
         learn(method, replace(log, logger_logits=()), replace(quick, divergence=kind), 0)
 
 
-def test_variational_constraint_needs_no_loggers(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_variational_constraint_needs_no_loggers(log: TrainingLog, quick: EverySetting) -> None:
     record = learn("weighted-reg", replace(log, logger_logits=()), replace(quick, epochs=2), 0).best
     assert math.isnan(record.constraint)
     assert all(math.isfinite(value) for value in record.variational)

@@ -11,7 +11,6 @@ from multilogger.components.actions.torch_labels import log_probability
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk, naive_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
-from multilogger.components.learners.methods import learn
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.network_learner import RiskLearner
 from multilogger.components.learners.training.objectives import (
@@ -24,8 +23,9 @@ from multilogger.components.learners.training.objectives import (
     minibatch_risk,
     shift_from,
 )
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting, learn
 
 OBJECTIVES = [NAIVE, WEIGHTED, BALANCED]
 
@@ -46,7 +46,7 @@ def small_batch(rng: np.random.Generator) -> LoggedBatch:
 
 def rows_risk(objective: Objective, batch: LoggedBatch, rows: list[list[int]], weights: Weights) -> float:
     """The mini-batch risk of chosen rows, in float64."""
-    shares = objective.shares(batch, LearnerSettings(weights=Weights.RAW))
+    shares = objective.shares(batch, EverySetting(weights=Weights.RAW))
     denominator = batch.log_propensity
     if objective.average:
         assert batch.log_propensities is not None
@@ -71,7 +71,7 @@ def test_minibatch_risk_is_unbiased_for_unequal_loggers(
         rows_risk(objective, batch, [list(rows) for rows in pair], Weights.RAW)
         for pair in itertools.product(*draws)
     ]
-    shares = objective.shares(batch, LearnerSettings(weights=Weights.RAW))
+    shares = objective.shares(batch, EverySetting(weights=Weights.RAW))
     whole = balanced_risk(batch) if objective.average else lambda_weighted_risk(batch, shares / batch.counts)
     assert np.mean(risks) == pytest.approx(whole.value, rel=1e-12)
 
@@ -125,9 +125,9 @@ def test_self_normalised_constant_loss_has_no_pull() -> None:
 
 def test_frozen_lambda_is_naive(rng: np.random.Generator) -> None:
     batch = small_batch(rng)
-    frozen = LearnerSettings(freeze_lambda=True)
+    frozen = EverySetting(freeze_lambda=True)
     np.testing.assert_allclose(WEIGHTED.shares(batch, frozen), [2 / 7, 5 / 7])
-    assert WEIGHTED.shares(batch, LearnerSettings())[0] != pytest.approx(2 / 7)
+    assert WEIGHTED.shares(batch, EverySetting())[0] != pytest.approx(2 / 7)
 
 
 @pytest.mark.parametrize(
@@ -167,21 +167,21 @@ def test_shifts(log: TrainingLog) -> None:
     assert shift_from(means, 3, LossShift.POEM) == 3.0
     for shift in (LossShift.BASELINE, LossShift.RUNNING):
         assert shift_from(means, 3, shift) == min(means)
-        assert MemoryMeasure(log, NAIVE, LearnerSettings(loss_shift=shift)).loss_shift() == min(means)
+        assert MemoryMeasure(log, NAIVE, EverySetting(loss_shift=shift)).loss_shift() == min(means)
 
 
 def test_a_share_of_the_shift_by_hand(log: TrainingLog) -> None:
     """Of the mean losses 3 and 1.5 the baseline is 1.5; a third of it is 0.5."""
-    measure = MemoryMeasure(log, NAIVE, LearnerSettings(shift_share=1 / 3))
+    measure = MemoryMeasure(log, NAIVE, EverySetting(shift_share=1 / 3))
     measure.mean_losses = lambda: (3.0, 1.5)  # type: ignore[method-assign]
     assert measure.loss_shift() == pytest.approx(0.5)
-    assert MemoryMeasure(log, NAIVE, LearnerSettings(shift_share=0.0)).loss_shift() == 0.0
+    assert MemoryMeasure(log, NAIVE, EverySetting(shift_share=0.0)).loss_shift() == 0.0
 
 
 @pytest.mark.parametrize("method", ["naive", "weighted-reg", "weighted-exact", "wcrm"])
 @pytest.mark.parametrize("shift", [LossShift.BASELINE, LossShift.POEM, LossShift.RUNNING])
 def test_no_share_of_a_shift_is_no_shift(
-    method: str, shift: LossShift, log: TrainingLog, quick: LearnerSettings
+    method: str, shift: LossShift, log: TrainingLog, quick: EverySetting
 ) -> None:
     short = replace(quick, epochs=3, loss_shift=shift)
     no_share, half = replace(short, shift_share=0.0), replace(short, shift_share=0.5)
@@ -191,7 +191,7 @@ def test_no_share_of_a_shift_is_no_shift(
     assert np.abs(logits[0] - logits[2]).max() > 0
 
 
-def test_a_running_shift_is_shared_too(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_a_running_shift_is_shared_too(log: TrainingLog, quick: EverySetting) -> None:
     """What an epoch subtracts is half of what it would subtract whole."""
     shifts = []
     for share in (1.0, 0.5):

@@ -9,14 +9,14 @@ from multilogger.components.estimators.weights import SELF_NORMALISED
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import NAIVE
 from multilogger.components.learners.training.record import EpochRecord, better
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting
 
 SHARES = np.array([4 / 7, 3 / 7])
 
 
 def record_of(log: TrainingLog, logits: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> EpochRecord:
-    measure = MemoryMeasure(log, NAIVE, LearnerSettings(kappa=2.0))
+    measure = MemoryMeasure(log, NAIVE, EverySetting(kappa=2.0))
     return measure.record(1, measure.look(logits), SHARES)
 
 

@@ -6,12 +6,13 @@ from dataclasses import asdict, replace
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.policies.policy import settings_from_json
+from tests.components.every_setting import EverySetting
 
 
 def test_defaults_are_what_the_paper_prints() -> None:
-    settings = LearnerSettings()
+    settings = EverySetting()
     assert settings.hidden == (10,)
     assert settings.discriminator_hidden == (59,)
     assert settings.batch_size == 500
@@ -20,12 +21,12 @@ def test_defaults_are_what_the_paper_prints() -> None:
 
 
 def test_raw_weights_are_not_cut() -> None:
-    assert LearnerSettings(weights=Weights.RAW, clip=5.0).weight_clip == math.inf
-    assert LearnerSettings(weights=Weights.CLIP, clip=5.0).weight_clip == 5.0
+    assert EverySetting(weights=Weights.RAW, clip=5.0).weight_clip == math.inf
+    assert EverySetting(weights=Weights.CLIP, clip=5.0).weight_clip == 5.0
 
 
 def test_settings_survive_json() -> None:
-    settings = LearnerSettings(hidden=(7, 7), loss_shift=LossShift.POEM, clip=math.inf, kappa=3)
+    settings = EverySetting(hidden=(7, 7), loss_shift=LossShift.POEM, clip=math.inf, kappa=3)
     assert settings_from_json(json.loads(json.dumps(asdict(settings)))) == settings
 
 
@@ -62,4 +63,4 @@ def test_settings_survive_json() -> None:
 )
 def test_bad_settings(field: str, value: object, message: str) -> None:
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
-        replace(LearnerSettings(), **{field: value})  # type: ignore[arg-type]
+        replace(EverySetting(), **{field: value})  # type: ignore[arg-type]

@@ -7,13 +7,12 @@ import torch
 from scipy.special import expit, rel_entr
 
 from multilogger.components.actions.labels import Matrix, log_probability
-from multilogger.components.learners.methods import METHODS, learn, planned_epochs
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training import network_learner
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.measure import Measure
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import NAIVE
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.training.warm_start import clone_best_logger
 from multilogger.components.learners.wcrm import wcrm
 from multilogger.components.log.disk import StreamedLog
@@ -21,6 +20,7 @@ from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import load_policy, network_logits
+from tests.components.every_setting import EverySetting, learn
 from tests.components.learners.test_resume import check_resume
 
 BEST = 1  # the fair logger of the small problem; the other one is nearly uniform
@@ -33,7 +33,7 @@ def cloned(log: TrainingLog, passes: int) -> Matrix:
     generator = torch.Generator().manual_seed(0)
     network = PolicyNetwork(log.features, log.labels, NetworkSize((), batch_norm=False), generator)
     x = torch.from_numpy(densify(log.x))
-    settings = LearnerSettings(warm_start=passes, warm_start_rate=0.03)
+    settings = EverySetting(warm_start=passes, warm_start_rate=0.03)
     clone_best_logger(network, x, MemoryMeasure(log, NAIVE, settings), settings, generator)
     return network_logits(network, x)
 
@@ -65,7 +65,7 @@ def test_clone_of_an_unknown_logger_is_its_maximum_likelihood(log: TrainingLog) 
 def test_examples_are_training_rows_of_one_logger(
     log: TrainingLog, streamed: StreamedLog, on_disk: bool
 ) -> None:
-    settings = LearnerSettings()
+    settings = EverySetting()
     measure: Measure = (
         StreamedMeasure(streamed, NAIVE, settings) if on_disk else MemoryMeasure(log, NAIVE, settings)
     )
@@ -79,7 +79,7 @@ def test_examples_are_training_rows_of_one_logger(
 
 
 @pytest.mark.parametrize("method", CLONING)
-def test_first_record_is_of_the_clone(method: str, log: TrainingLog, quick: LearnerSettings) -> None:
+def test_first_record_is_of_the_clone(method: str, log: TrainingLog, quick: EverySetting) -> None:
     """A copy has weights of about 1 on the rows of its logger; a wcrm point that may not move is one too."""
     settings = replace(quick, batch_norm=False, hidden=(), warm_start=300, warm_start_rate=0.03, epochs=2)
     if method == "wcrm":
@@ -91,7 +91,7 @@ def test_first_record_is_of_the_clone(method: str, log: TrainingLog, quick: Lear
 
 @pytest.mark.parametrize("method", CLONING)
 def test_resumed_run_equals_the_unbroken_one(
-    method: str, log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+    method: str, log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     settings = replace(quick, warm_start=20, epochs=5, checkpoint_every=1)
     for stop in (1, 4):
@@ -100,7 +100,7 @@ def test_resumed_run_equals_the_unbroken_one(
 
 @pytest.mark.parametrize("method", ["naive", "weighted-exact", "wcrm"])
 def test_resumed_run_from_disk_equals_the_unbroken_one(
-    method: str, streamed: StreamedLog, quick: LearnerSettings, tmp_path: Path
+    method: str, streamed: StreamedLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     settings = replace(quick, warm_start=5, epochs=3, checkpoint_every=1)
     settings = replace(settings, wcrm_clips=(10.0,), wcrm_rounds=1, wcrm_iterations=5)
@@ -108,15 +108,13 @@ def test_resumed_run_from_disk_equals_the_unbroken_one(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_planned_epochs_are_those_that_are_made(
-    method: str, log: TrainingLog, quick: LearnerSettings
-) -> None:
+def test_planned_epochs_are_those_that_are_made(method: str, log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, epochs=3, patience=1000, model_epochs=2, wcrm_rounds=1, wcrm_iterations=2)
     assert len(learn(method, log, settings, 0).records) == planned_epochs(method, settings)
 
 
 def test_files_of_a_policy_without_a_warm_start_do_not_speak_of_one(
-    log: TrainingLog, quick: LearnerSettings, tmp_path: Path
+    log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     """They are byte for byte those that were kept before there were warm starts."""
     learn("naive", log, replace(quick, epochs=1), 0).policy.save(tmp_path)
@@ -126,7 +124,7 @@ def test_files_of_a_policy_without_a_warm_start_do_not_speak_of_one(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_warm_start_clones_nothing(
-    method: str, log: TrainingLog, quick: LearnerSettings, monkeypatch: pytest.MonkeyPatch
+    method: str, log: TrainingLog, quick: EverySetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("cloned without being asked to")
@@ -139,7 +137,7 @@ def test_no_warm_start_clones_nothing(
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("method", ["weighted", "wcrm"])
 def test_clone_from_a_log_on_disk_is_as_good(
-    method: str, known: bool, log: TrainingLog, streamed: StreamedLog, quick: LearnerSettings
+    method: str, known: bool, log: TrainingLog, streamed: StreamedLog, quick: EverySetting
 ) -> None:
     settings = replace(quick, batch_norm=False, hidden=(), warm_start=100, warm_start_rate=0.05, epochs=1)
     settings = replace(settings, wcrm_rounds=1, wcrm_l2s=(0.0,), wcrm_iterations=1)

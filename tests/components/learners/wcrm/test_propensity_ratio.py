@@ -9,11 +9,11 @@ import pytest
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import WEIGHTED
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.wcrm.objective import propensity_ratio
 from multilogger.components.learners.wcrm.wcrm import WCRMLearner
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting
 
 
 def test_ratio_of_the_outer_quantiles() -> None:
@@ -27,7 +27,7 @@ def test_ratio_of_the_outer_quantiles() -> None:
 
 
 def test_a_clip_of_0_is_the_log_s_own_in_memory_and_on_disk(
-    log: TrainingLog, streamed: StreamedLog, quick: LearnerSettings
+    log: TrainingLog, streamed: StreamedLog, quick: EverySetting
 ) -> None:
     settings = replace(quick, wcrm_clips=(0.0, 7.0))
     measures = MemoryMeasure(log, WEIGHTED, settings), StreamedMeasure(streamed, WEIGHTED, settings)

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, log_probability
-from multilogger.components.learners.methods import learn
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.wcrm.objective import GridPoint, MemoryObjective, StreamedObjective
 from multilogger.components.learners.wcrm.wcrm import WCRMLearner
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog, densify
+from tests.components.every_setting import EverySetting, learn
 
 SHIFT = 0.8
 
@@ -40,7 +39,7 @@ def test_objective_by_hand(objective: MemoryObjective, log: TrainingLog, rng: np
     assert float(value) == pytest.approx(expected, rel=1e-6)
 
 
-def test_penalty_is_on_the_distance_from_a_warm_start(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_penalty_is_on_the_distance_from_a_warm_start(log: TrainingLog, quick: EverySetting) -> None:
     learner = WCRMLearner(log, replace(quick, warm_start=20), seed=0)
     start, factors = learner.start, np.ones(2)
 
@@ -76,13 +75,13 @@ def test_one_pass_over_a_log_on_disk_gives_value_and_gradient(
     np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-13)
 
 
-def test_every_grid_point_is_tried(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_every_grid_point_is_tried(log: TrainingLog, quick: EverySetting) -> None:
     learned = learn("wcrm", log, replace(quick, patience=1), 0)
     assert len(learned.records) == 2 * 1 * 3
     assert learned.policy.size.hidden == ()
 
 
-def test_larger_l2_gives_smaller_weights(log: TrainingLog, quick: LearnerSettings) -> None:
+def test_larger_l2_gives_smaller_weights(log: TrainingLog, quick: EverySetting) -> None:
     norms = []
     for l2 in (1e-3, 1.0):
         policy = learn("wcrm", log, replace(quick, wcrm_clips=(10.0,), wcrm_l2s=(l2,)), 0).policy

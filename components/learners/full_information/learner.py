@@ -10,11 +10,10 @@ import torch
 from multilogger.components.datasets.losses import find_loss
 from multilogger.components.datasets.torch_losses import EXPECTED_LOSSES
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.training.network_learner import NetworkLearner
-from multilogger.components.learners.training.objectives import NAIVE
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.full_information.method import FullInformationSettings
+from multilogger.components.learners.training.network_learner import NetworkLearner, open_measure
+from multilogger.components.learners.training.objectives import NAIVE, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.settings import LearnerSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 
@@ -24,7 +23,9 @@ HELD_OUT = 0.25  # of the contexts, as the share of rows that bandit learners ke
 class FullInformationLearner(NetworkLearner):
     """Descends the true risk of the contexts; a quarter of them is held out and chooses the epoch."""
 
-    def __init__(self, log: LearnerLog, settings: LearnerSettings, seed: int) -> None:
+    settings: FullInformationSettings
+
+    def __init__(self, log: LearnerLog, settings: FullInformationSettings, seed: int) -> None:
         if log.truth is None:
             raise BadInput("full-information needs the true labels, got a log without truth; fill it in")
         super().__init__(log, settings, seed)
@@ -34,7 +35,7 @@ class FullInformationLearner(NetworkLearner):
         self.held_out = order[: max(1, round(HELD_OUT * log.contexts))]
         self.used = order[len(self.held_out) :]
         self.labels = torch.from_numpy(self.truth).float()
-        self.measure = open_measure(log, NAIVE, settings)
+        self.measure = open_measure(log, NAIVE, rules_of(settings))
 
     def run_epoch(self) -> None:
         """As many passes over the contexts as the bandit learners make over their rows in an epoch."""

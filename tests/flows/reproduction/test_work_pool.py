@@ -1,11 +1,11 @@
-"""`prefect.yaml` as the README says: a work pool, its deployments, a worker."""
+"""`prefect.yaml` as docs/pages/how-to/schedule.md says: a work pool, its deployments, a worker."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.flows.prefect_api import ask, prefect, trigger_by_api
+from tests.flows.reproduction.prefect_api import ask, prefect, trigger_by_api
 
 
 @pytest.mark.slow

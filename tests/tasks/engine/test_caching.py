@@ -6,7 +6,7 @@ import pytest
 
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.prepare import prepare
-from multilogger.tasks.engine.lookup import Lookup
+from multilogger.tasks.engine.caching import Lookup
 from multilogger.tasks.engine.store import Store
 
 

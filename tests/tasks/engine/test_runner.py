@@ -13,7 +13,8 @@ from multilogger.flows.pipelines.pipeline import PREPARE, prepare_steps
 from multilogger.flows.pipelines.prepare import prepare
 from multilogger.flows.pipelines.settings import pipeline_settings
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.execution import Surroundings, stage_task
+from multilogger.tasks.engine.execution import Surroundings
+from multilogger.tasks.engine.runner import stage_task
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
 
@@ -35,7 +36,7 @@ def submit_stages() -> Artifact:
     for name, step in prepare_steps(pipeline_settings(PREPARE, "digits", 0)).items():
         if name != "reduce":  # digits are narrow
             inputs = {label: made.get(source.stage.name, made["download"]) for label, source in step.inputs}
-            future = stage_task(name, store).submit(name, step.settings, inputs, surroundings)
+            future = stage_task(step.stage, store).submit(step.stage, step.settings, inputs, surroundings)
             result = future.result()
             assert isinstance(result, Artifact)
             made[name] = result

@@ -1,29 +1,23 @@
 """Every figure of a record from one pass over a log on disk is that of the log in memory."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from multilogger.components.actions.labels import Matrix
-from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk
-from multilogger.components.estimators.moments import LossMoments
 from multilogger.components.estimators.weights import SELF_NORMALISED
-from multilogger.components.learners.training.disk_measure import (
-    StreamedMeasure,
-    WeightSpread,
-    self_normalised_risk,
-)
+from multilogger.components.learners.training.disk_measure import StreamedMeasure, WeightSpread
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import EverySetting
 
 EXACT = 1e-9
-SETTINGS = LearnerSettings(clip=3.0, kappa=2.0, loss_shift=LossShift.RUNNING)
+SETTINGS = EverySetting(clip=3.0, kappa=2.0, loss_shift=LossShift.RUNNING)
 
 
 def policies(log: TrainingLog) -> dict[str, Matrix]:
@@ -60,26 +54,15 @@ def test_record_is_that_of_the_log_in_memory(
 
 @pytest.mark.parametrize("scale", [1.0, 1e-300, 1e250])
 @pytest.mark.parametrize("chunks", [1, 3, 100])
-def test_sums_do_not_depend_on_chunks_or_scale(rng: np.random.Generator, scale: float, chunks: int) -> None:
-    weights, delta = rng.exponential(size=100) ** 3, rng.integers(0, 4, size=100).astype(float)
-    spread, moments = WeightSpread(), LossMoments(centre=1.4)
-    for w, d in zip(np.array_split(weights, chunks), np.array_split(delta, chunks), strict=True):
-        spread, moments = spread.update(scale * w), moments.update(scale * w, d)
+def test_spread_does_not_depend_on_chunks_or_scale(
+    rng: np.random.Generator, scale: float, chunks: int
+) -> None:
+    weights, spread = rng.exponential(size=100) ** 3, WeightSpread()
+    for w in np.array_split(weights, chunks):
+        spread = spread.update(scale * w)
     share = weights.sum() ** 2 / (100 * weights @ weights)
-    figures = (scale * weights.mean(), share, scale * weights.max(), 100)
-    assert spread.figures == pytest.approx(figures, rel=EXACT)
-    risk = self_normalised_risk([moments])
-    value = weights @ delta / weights.sum()
-    error = np.std(weights * (delta - value), ddof=1) / weights.mean() / math.sqrt(100)
-    assert risk == pytest.approx((value, error), rel=EXACT)
+    assert spread.figures == pytest.approx((scale * weights.mean(), share, scale * weights.max(), 100))
 
 
-def test_single_row_has_no_standard_error_and_no_weight_no_risk() -> None:
-    one = LossMoments(centre=0.0).update(np.array([2.0]), np.array([3.0]))
-    risk = self_normalised_risk([one])
-    assert risk.value == pytest.approx(3.0)
-    assert math.isnan(risk.standard_error)
-    none = LossMoments(centre=0.0).update(np.zeros(4), np.ones(4))
-    with pytest.raises(BadInput, match="got weight 0 in all 4; the policy and the log have no action"):
-        self_normalised_risk([none])
+def test_spread_of_no_weight_is_none() -> None:
     assert WeightSpread().update(np.zeros(4)).figures == (0.0, 0.0, 0.0, 4)

@@ -1,0 +1,1 @@
+"""The reference that sees the true labels."""

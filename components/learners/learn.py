@@ -1,0 +1,69 @@
+"""`learn`, the one way to run any method."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import find_method
+from multilogger.components.learners.training.loop import OnEpoch, train
+from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import Settings, plain_settings
+from multilogger.components.log.disk import LearnerLog, StreamedLog
+from multilogger.components.policies.policy import LearnedPolicy
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A learned policy, the record of the epoch it comes from, and the records of all epochs."""
+
+    policy: LearnedPolicy
+    best: EpochRecord
+    records: tuple[EpochRecord, ...]
+
+
+def learn(
+    method: str,
+    log: LearnerLog,
+    settings: Settings,
+    seed: int,
+    on_epoch: OnEpoch | None = None,
+    checkpoint: Path | None = None,
+) -> Learned:
+    """Learn a policy from a log; the validation split chooses the epoch, no test data is ever seen.
+
+    `settings` are of the method's own class. Of a `StreamedLog` no more than `memory_rows` rows are ever in
+    memory, in shuffle buffers. `checkpoint` is a folder: a run that was killed goes on from the last
+    checkpoint in it, and ends with the same bits as one that was not.
+    """
+    found = find_method(method)
+    if not isinstance(settings, found.settings):
+        wanted, given = found.settings.__name__, type(settings).__name__
+        raise BadInput(f"{method} takes {wanted}, got {given}; make one of the method's own settings")
+    learner = found.build(log, settings, seed)
+    run = _run_facts(method, log, settings, seed)
+    progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
+    policy = LearnedPolicy(
+        network=learner.network.eval(),
+        size=learner.size,
+        standardisation=learner.standardisation,
+        labels=log.labels,
+        method=method,
+        seed=seed,
+        settings=plain_settings(settings),
+    )
+    return Learned(policy, progress.best, progress.records)
+
+
+def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> dict[str, object]:
+    """What a checkpoint must agree in with the run that goes on from it."""
+    facts: dict[str, object] = {
+        "method": method,
+        "seed": seed,
+        "settings": plain_settings(settings),
+        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
+    }
+    return facts | {"streamed": True} if isinstance(log, StreamedLog) else facts
+
+
+def _say_nothing(record: EpochRecord) -> None:
+    """For callers that want no progress."""

@@ -1,0 +1,51 @@
+"""What a method is: a name, its settings, and how to build its learner. No torch until one is built."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from multilogger.components.learners.training.settings import Settings
+
+if TYPE_CHECKING:
+    from multilogger.components.learners.training.loop import Learner
+    from multilogger.components.log.disk import LearnerLog
+
+    Build = Callable[[LearnerLog, Any, int], Learner]
+
+
+class Group(StrEnum):
+    """Methods of one kind."""
+
+    BASELINE = "baseline"
+    DIRECT = "direct"
+    CONSTRAINED = "constrained"
+    EXACT = "exact"
+    LOSS_MODEL = "loss model"
+    REFERENCE = "reference"
+
+
+class Needs(StrEnum):
+    """What a method needs of a log beside its rows."""
+
+    ALL_PROPENSITIES = "the propensities of each action under every logger"
+    LOGGER_POLICIES = "the loggers' own policies"
+    TRUTH = "the true labels of its contexts"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn a policy from a log.
+
+    `build` takes the log, settings of the type `settings`, and a seed. `twin` names the method that differs
+    in the constraint alone. A method that `saw_labels` learns from what no log has.
+    """
+
+    name: str
+    title: str
+    group: Group
+    settings: type[Settings]
+    build: "Build"
+    needs: frozenset[Needs] = frozenset()
+    twin: str = ""
+    saw_labels: bool = False

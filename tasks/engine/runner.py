@@ -1,0 +1,107 @@
+"""Running steps: each is a Prefect task, cached by its key, tracked as an MLflow run, executed once."""
+
+import time
+from dataclasses import dataclass, field
+from typing import cast
+
+from prefect import State, Task, task
+from prefect.transactions import IsolationLevel
+
+from multilogger.tasks.engine.artifact import MENDING, Artifact
+from multilogger.tasks.engine.caching import ArtifactReference, StageKey, recorded_key
+from multilogger.tasks.engine.execution import Status, Surroundings, execute_stage
+from multilogger.tasks.engine.locks import StageLocks
+from multilogger.tasks.engine.progress import say, tick_off
+from multilogger.tasks.engine.stage import Stage, StageSettings, Step
+from multilogger.tasks.engine.store import Store
+
+StageTask = Task[[Stage, StageSettings, dict[str, Artifact], Surroundings], Artifact | State[Artifact]]
+STATUS_OF_STATE = {"Cached": Status.CACHED, "Restored": Status.RESTORED}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a step, and how it was had."""
+
+    stage: str
+    artifact: Artifact
+    status: Status
+    seconds: float
+    note: str = ""
+
+
+def stage_task(stage: Stage, store: Store, refresh: bool = False) -> StageTask:
+    """The Prefect task of a stage on a store."""
+    policy = StageKey().configure(
+        isolation_level=IsolationLevel.SERIALIZABLE, lock_manager=StageLocks(store.locks)
+    )
+    declare = task(
+        name=stage.name,
+        task_run_name=stage.name,
+        cache_policy=policy,
+        persist_result=True,
+        result_storage=store.results,
+        result_serializer=ArtifactReference(),
+        cache_result_in_memory=False,
+        refresh_cache=refresh,
+    )
+    return declare(execute_stage)
+
+
+@dataclass
+class Runner:
+    """Realises steps inside a flow; every step once, its inputs first.
+
+    `only` names the one stage that may be computed, but for those in `also`; all others must be in the cache
+    or in MLflow.
+    `refresh` names the stages to compute again even if they are cached.
+    """
+
+    store: Store
+    surroundings: Surroundings
+    only: str | None = None
+    refresh: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
+    outcomes: dict[Step, Outcome] = field(default_factory=dict)
+
+    def realise(self, step: Step) -> Outcome:
+        """The outcome of a step: computed, cached, restored from MLflow, or skipped."""
+        if step not in self.outcomes:
+            inputs = {name: self.realise(source).artifact for name, source in step.inputs}
+            self.outcomes[step] = self._run(step, inputs)
+        return self.outcomes[step]
+
+    def _run(self, step: Step, inputs: dict[str, Artifact]) -> Outcome:
+        name = step.stage.name
+        reason = step.stage.skip(step.settings, inputs)
+        if reason is not None:
+            (only_input,) = inputs.values()
+            tick_off(f"{name} · {Status.SKIPPED}: {reason}")
+            return Outcome(name, only_input, Status.SKIPPED, 0.0, reason)
+        surroundings = self.surroundings.model_copy(
+            update={
+                "cached_only": self.only is not None and name != self.only and name not in self.also,
+                "refreshed": name in self.refresh,
+            }
+        )
+        key, started = step.stage.key(step.settings, inputs), time.perf_counter()
+        refresh = name in self.refresh or self._record_is_unusable(name, key)
+        state = stage_task(step.stage, self.store, refresh)(
+            step.stage, step.settings, inputs, surroundings, return_state=True
+        )
+        artifact = cast(Artifact, state.result())  # Prefect unwraps the state of a restored result
+        seconds = time.perf_counter() - started
+        status = STATUS_OF_STATE.get(state.name or "", Status.COMPUTED)
+        origin = " from MLflow" if status is Status.RESTORED else ""
+        tick_off(f"{name} · {status}{origin} in {seconds:.1f} s")
+        return Outcome(name, artifact, status, seconds)
+
+    def _record_is_unusable(self, name: str, key: str) -> bool:
+        """Whether there is a cache record that Prefect cannot read, or one of another result; say so."""
+        try:
+            if recorded_key(self.store.results / key) in (None, key):
+                return False
+        except ValueError:
+            pass
+        say(f"{name}: the cache record of {key[:8]} is damaged; {MENDING}")
+        return True

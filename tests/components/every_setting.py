@@ -1,0 +1,71 @@
+"""The settings of all methods in one, for tests that run every method alike."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from multilogger.components.learners import learn as learning
+from multilogger.components.learners.dr.method import DrSettings
+from multilogger.components.learners.exact.method import MultiplierSettings, WeightedExactSettings
+from multilogger.components.learners.full_information.method import FullInformationSettings
+from multilogger.components.learners.learn import Learned
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.reg.method import WeightedRegSettings
+from multilogger.components.learners.training.loop import OnEpoch
+from multilogger.components.learners.training.objectives import Rules, rules_of
+from multilogger.components.learners.training.settings import Settings, settings_about
+from multilogger.components.learners.wcrm.method import WcrmSettings
+from multilogger.components.log.disk import LearnerLog
+
+
+@dataclass(frozen=True)
+class EverySetting(
+    WeightedRegSettings, MultiplierSettings, WcrmSettings, DrSettings, FullInformationSettings
+):
+    """A method takes of it what it reads."""
+
+    hidden: tuple[int, ...] = (10,)
+    batch_norm: bool = True
+    standardise: bool = False
+    risk_rate: float = 1e-4
+    weight_decay: float = 0.0
+    epochs: int = 300
+    patience: int = 50
+    kappa: float = 10.0
+    regulariser_rate: float = 1e-4
+    discriminator_rate: float = 2.5e-4
+    discriminator_batch_norm: bool = True
+    inner_iterations: int = 5
+    wcrm_clips: tuple[float, ...] = (10.0, 30.0, 100.0)
+    wcrm_variances: tuple[float, ...] = (0.1, 1.0)
+    wcrm_l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
+    input_dropout: float = 0.0
+    policy_rate: float = 3e-4
+
+    def __post_init__(self) -> None:
+        """Methods check what they take."""
+
+    def of(self, method: str) -> Settings:
+        """The settings of a method."""
+        kind = METHODS[method].settings
+        return kind(**{name: getattr(self, name) for name in settings_about(kind)})
+
+    def exact(self) -> WeightedExactSettings:
+        found = self.of("weighted-exact")
+        assert isinstance(found, WeightedExactSettings)
+        return found
+
+    @property
+    def rules(self) -> Rules:
+        return rules_of(self, self.kappa, self.constraint_floor)
+
+
+def learn(
+    method: str,
+    log: LearnerLog,
+    settings: EverySetting,
+    seed: int,
+    on_epoch: OnEpoch | None = None,
+    checkpoint: Path | None = None,
+) -> Learned:
+    """`learn` with what the method reads of the settings."""
+    return learning.learn(method, log, settings.of(method), seed, on_epoch, checkpoint)
