@@ -92,7 +92,7 @@ def test_bad_values_are_found_by_fit(
 
 
 def test_unknown_methods_and_what_is_no_log(frame: pd.DataFrame) -> None:
-    with pytest.raises(ml.BadInput, match="unknown method 'best'; choose one of naive, weighted"):
+    with pytest.raises(ml.BadInput, match="unknown method 'best'; choose one of wcrm, naive"):
         ml.learner("best")
     with pytest.raises(ml.BadInput, match="fit takes a BanditLog, got DataFrame; make one with BanditLog"):
         ml.Naive().fit(frame)  # type: ignore[arg-type]
