@@ -1,7 +1,7 @@
 # `make run` and `make test` do all of their own set-up.
 PYTHON ?= python3
 BIN := .venv/bin
-SMALL := logger-1 logger-2 weighted weighted-reg additive full-information
+SMALL := logger-1 logger-2 weighted weighted-reg additive
 PRESETS := printed-objective tuned
 PARALLEL := -n 3 --dist worksteal  # some tests wait for a clock or a server
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -16,9 +16,8 @@ from pathlib import Path
 from scipy import stats
 
 from multilogger.components.learners.additive.model import additive_loss
-from multilogger.components.learners.methods import learn
-from multilogger.components.learners.presets import ADDITIVE_METHODS
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.learn import learn
+from multilogger.components.learners.training.settings import Settings, plain_settings
 from multilogger.components.log.memory import TrainingLog
 
 COLUMNS = (
@@ -27,6 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
+ADDITIVE_METHODS = ("additive", "additive-soft")
 ROUNDING = 1e-3  # one seed of many that differs is a standard error off to the last digits
 
 
@@ -46,7 +46,7 @@ class Candidate:
     """Settings, what was changed in them, and what came of it, one outcome a seed."""
 
     method: str
-    settings: LearnerSettings
+    settings: Settings
     changed: dict[str, object]
     outcomes: dict[int, Outcome] = field(default_factory=dict)
 
@@ -162,7 +162,7 @@ def to_mlflow(dataset: str, method: str) -> OnCandidate:
 
     def tell(candidate: Candidate, against: Candidate | None) -> None:
         with mlflow.start_run(run_name=f"{dataset} · {method} · {candidate.name}"):
-            mlflow.log_params({"method": candidate.method, **asdict(candidate.settings)})
+            mlflow.log_params({"method": candidate.method, **plain_settings(candidate.settings)})
             mlflow.set_tags(
                 {"search": method, "changed": candidate.name, "outcome": describe(candidate, against)}
             )
@@ -229,5 +229,5 @@ def write_rows(path: Path, fresh: list[dict[str, str]]) -> None:
         writer.writerows(rows[name] for name in sorted(rows))
 
 
-def settings_as_json(settings: LearnerSettings) -> str:
-    return json.dumps(asdict(settings))
+def settings_as_json(settings: Settings) -> str:
+    return json.dumps(plain_settings(settings))

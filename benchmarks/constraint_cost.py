@@ -9,22 +9,27 @@ Settings are those of the preset `paper`. Ratios of CPU time, one thread, the be
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 from bandit_data import open_benchmark
 
 from multilogger.components.actions.torch_labels import log_probability
-from multilogger.components.learners.methods import learn
+from multilogger.components.learners.learn import learn
 from multilogger.components.learners.presets import preset
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.settings import RiskSettings, changed
 from multilogger.components.learners.training.tensor_rows import TensorRows
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.policies.networks import PolicyNetwork
 
 
-def bare_loop(log: TrainingLog, settings: LearnerSettings, passes: int) -> None:
+def printed(dataset: str, method: str) -> RiskSettings:
+    settings = preset("paper", dataset, method)
+    assert isinstance(settings, RiskSettings)
+    return settings
+
+
+def bare_loop(log: TrainingLog, settings: RiskSettings, passes: int) -> None:
     """Minimise the naive IPS estimate as one would write it down first."""
     generator = torch.Generator().manual_seed(0)
     rows, x = TensorRows.of(log.part(validation=False)), torch.from_numpy(densify(log.x))
@@ -57,13 +62,13 @@ def main() -> None:
     log, passes = open_benchmark(arguments.mirror, arguments.dataset).log(100), arguments.passes
 
     def run(method: str, inner: int = 1) -> object:
-        settings = preset("paper", arguments.dataset, method)
+        settings = printed(arguments.dataset, method)
         epochs = max(1, passes // settings.passes_per_epoch)
-        settings = replace(settings, epochs=epochs, patience=epochs, checkpoint_every=0, warm_up_steps=1)
-        return learn(method, log, replace(settings, inner_iterations=inner), 0)
+        short = {"epochs": epochs, "patience": epochs, "checkpoint_every": 0, "warm_up_steps": 1}
+        return learn(method, log, changed(settings, short | {"inner_iterations": inner}), 0)
 
     works: dict[str, Callable[[], object]] = {
-        "bare loop": lambda: bare_loop(log, preset("paper", arguments.dataset, "naive"), passes),
+        "bare loop": lambda: bare_loop(log, printed(arguments.dataset, "naive"), passes),
         "naive": lambda: run("naive"),
         "naive-reg, 1 inner iteration": lambda: run("naive-reg"),
         "naive-reg, 5 inner iterations": lambda: run("naive-reg", 5),

@@ -20,9 +20,9 @@ from bandit_data import Benchmark, open_benchmark
 
 from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.datasets.labelled_data import LabelledData
-from multilogger.components.learners.methods import Learned, learn
+from multilogger.components.learners.learn import Learned, learn
 from multilogger.components.learners.presets import preset
-from multilogger.components.learners.training.settings import LearnerSettings
+from multilogger.components.learners.training.settings import RiskSettings
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.loggers.replay import SplitBy
 
@@ -111,7 +111,7 @@ def main() -> None:
     benchmark = open_benchmark(arguments.mirror, arguments.dataset)
     test = benchmark.test() if arguments.test else None
     # The first optimiser of a process loads parts of torch for a second or two.
-    learn("naive", benchmark.log(0), LearnerSettings(epochs=1), 0)
+    learn("naive", benchmark.log(0), RiskSettings(epochs=1), 0)
     for objective in arguments.objectives:
         methods = (f"{objective}-reg", f"{objective}-exact")
         pairs = [pair(methods, benchmark, seed, arguments, test) for seed in arguments.seeds]

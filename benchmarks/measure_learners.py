@@ -17,7 +17,8 @@ from scipy.stats import t as student
 
 from multilogger.components.actions.labels import expected_hamming, greedy, hamming
 from multilogger.components.datasets.labelled_data import LabelledData
-from multilogger.components.learners.methods import METHODS, learn
+from multilogger.components.learners.learn import learn
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.components.loggers.replay import SplitBy
 

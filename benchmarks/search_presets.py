@@ -27,6 +27,7 @@ from typing import Any
 import torch
 from bandit_data import open_benchmark
 from candidates import (
+    ADDITIVE_METHODS,
     Candidate,
     OnCandidate,
     clearly_better,
@@ -40,9 +41,16 @@ from candidates import (
     write_rows,
 )
 
-from multilogger.components.learners.methods import METHODS
-from multilogger.components.learners.presets import ADDITIVE_METHODS, NEVER_BINDS, PRESETS, preset
-from multilogger.components.learners.training.settings import LearnerSettings, LossShift, Weights
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import METHODS, reads, unread
+from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.components.learners.presets.tuned import NEVER_BINDS
+from multilogger.components.learners.training.settings import (
+    LossShift,
+    Settings,
+    Weights,
+    read_of,
+)
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.loggers.replay import SplitBy
 
@@ -88,7 +96,7 @@ FINALISTS = 1
 def coordinate_search(
     method: str,
     logs: Logs,
-    start: LearnerSettings,
+    start: Settings,
     changed: Changes,
     values: Values,
     tell: OnCandidate,
@@ -114,7 +122,7 @@ def coordinate_search(
 def constraint_search(
     method: str,
     logs: Logs,
-    start: LearnerSettings,
+    start: Settings,
     grid: list[Changes],
     screen: int,
     tell: OnCandidate,
@@ -125,7 +133,9 @@ def constraint_search(
     screen it.
     """
     seeds = list(logs)
-    twin = Candidate(method.removesuffix("-reg"), replace(start, kappa=NEVER_BINDS), {"kappa": NEVER_BINDS})
+    direct = METHODS[METHODS[method].twin]
+    own = direct.settings(**read_of(direct.settings, vars(start)))
+    twin = Candidate(direct.name, own, {"kappa": NEVER_BINDS})
     tell(judge(twin, logs, seeds[:screen]), None)
     screened = []
     for changes in grid:
@@ -167,8 +177,10 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def typed(settings: LearnerSettings, changes: Changes) -> Changes:
+def typed(method: str, settings: Settings, changes: Changes) -> Changes:
     """Values from JSON in the types that the settings have."""
+    if wrong := unread(method, changes):
+        raise BadInput(f"{'; '.join(wrong)}; leave it out")
     return {name: type(getattr(settings, name))(value) for name, value in changes.items()}
 
 
@@ -178,19 +190,23 @@ def parsed(assignments: list[str]) -> dict[str, Any]:
     return {name: json.loads(value) for name, value in pairs}
 
 
-def values_to_try(arguments: argparse.Namespace, start: LearnerSettings) -> Values:
+def values_to_try(arguments: argparse.Namespace, start: Settings) -> Values:
     """What a coordinate search goes through: the lists that were given, else the method's own."""
     if arguments.tries is not None:
         lists = parsed(arguments.tries)
-        return {name: tuple(typed(start, {name: v})[name] for v in tries) for name, tries in lists.items()}
+        return {
+            name: tuple(typed(arguments.method, start, {name: v})[name] for v in tries)
+            for name, tries in lists.items()
+        }
     values = CLOSED_FORM if arguments.method.endswith("-exact") else DIRECT
     values = ADDITIVE if arguments.method in ADDITIVE_METHODS else values
+    values = {name: tries for name, tries in values.items() if reads(arguments.method, name)}
     return values if arguments.only is None else {name: values[name] for name in arguments.only}
 
 
-def constraint_grid(arguments: argparse.Namespace, start: LearnerSettings, changed: Changes) -> list[Changes]:
+def constraint_grid(arguments: argparse.Namespace, start: Settings, changed: Changes) -> list[Changes]:
     """The points of a -reg method: a grid of kappa and tau, or draws from the lists that were given."""
-    also = [changed | typed(start, json.loads(text)) for text in arguments.also]
+    also = [changed | typed(arguments.method, start, json.loads(text)) for text in arguments.also]
     if not arguments.draw:
         points = itertools.product(arguments.kappas, arguments.taus)
         return [changed | {"kappa": kappa, "tau": tau} for kappa, tau in points] + also
@@ -204,7 +220,7 @@ def main() -> None:
     torch.set_num_threads(1)
     dataset, method = arguments.dataset, arguments.method
     start = preset(arguments.preset, dataset, method)
-    changed = typed(start, parsed(arguments.set))
+    changed = typed(method, start, parsed(arguments.set))
     start = replace(start, **changed)
     benchmark = open_benchmark(arguments.mirror, dataset)
     logs = {seed: benchmark.log(seed, SplitBy.CONTEXT) for seed in arguments.seeds}

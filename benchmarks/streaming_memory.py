@@ -66,14 +66,23 @@ def learn_one_way(way: str, folder: Path, method: str, memory_rows: int, epochs:
     """Peak RSS in MB, seconds, and the validation risk of the best epoch."""
     import torch
 
-    from multilogger.components.learners.methods import learn
-    from multilogger.components.learners.training.settings import LearnerSettings
+    from multilogger.components.learners.learn import learn
+    from multilogger.components.learners.methods import METHODS
+    from multilogger.components.learners.training.settings import changed
     from multilogger.components.log.reading import open_streamed_log, read_training_log
 
     torch.set_num_threads(1)
-    settings = LearnerSettings(
-        hidden=(64,), risk_rate=1e-3, epochs=epochs, model_epochs=epochs, memory_rows=memory_rows
-    )
+    # The network of the measurements before, whatever a method has by default.
+    numbers = {
+        "hidden": (64,),
+        "batch_norm": True,
+        "standardise": False,
+        "risk_rate": 1e-3,
+        "epochs": epochs,
+        "model_epochs": epochs,
+        "memory_rows": memory_rows,
+    }
+    settings = changed(METHODS[method].settings(), numbers)
     x, truth, logits = contexts()
     start = time.perf_counter()
     read = read_training_log if way == "memory" else open_streamed_log

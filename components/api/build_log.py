@@ -35,7 +35,7 @@ from multilogger.components.log.memory import check_contexts
 
 
 class ColumnNames(TypedDict, total=False):
-    """The columns of a log by name, and what is known of its losses; see `BanditLog.from_frame`."""
+    """The columns of a log by name; `None` for one that the log lacks. See `BanditLog.from_frame`."""
 
     action: Names
     reward: str | None
@@ -57,18 +57,19 @@ def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
     """A log from a frame of any library; see `BanditLog.from_frame`."""
     rows = Rows(to_arrow(frame))
     _check_twice(columns)
-    action, names = read_actions(rows, columns["action"])
-    logger = columns["logger"] or first_of(rows, ("logger",))
+    action, names = read_actions(rows, columns.get("action", "action"))
+    logger = columns.get("logger") or first_of(rows, ("logger",))
     who = who_acted(None if logger is None else rows.column(logger, "logger"), len(rows))
-    whole = columns["propensities"] or columns["log_propensities"]
+    whole = columns.get("propensities") or columns.get("log_propensities")
     whole = whole or first_of(rows, ("log_propensities", "propensities"))
-    are_log = columns["log_propensities"] is not None or whole == "log_propensities"
-    validation = columns["validation"] or first_of(rows, ("validation",))
+    are_log = columns.get("log_propensities") is not None or whole == "log_propensities"
+    time = columns.get("time")
+    validation = columns.get("validation") or first_of(rows, ("validation",))
     return _checked(
         contexts=read_contexts(
             rows,
-            columns["features"],
-            columns["context"] or first_of(rows, ("context",)),
+            columns.get("features"),
+            columns.get("context") or first_of(rows, ("context",)),
             None if contexts is None else Rows(to_arrow(contexts), "contexts"),
         ),
         action=action,
@@ -78,7 +79,7 @@ def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
         who=who,
         every=None if whole is None else read_all(rows, whole, who),
         are_log=are_log,
-        time=None if columns["time"] is None else rows.times(columns["time"]),
+        time=None if time is None else rows.times(time),
         validation=None if validation is None else rows.numbers(validation, "validation") == 1,
     )
 
@@ -186,11 +187,11 @@ def _check_twice(columns: ColumnNames) -> None:
         ("the propensity", ("propensity", "log_propensity")),
         ("the propensities", ("propensities", "log_propensities")),
     ):
-        only_one(what, **{name: columns.get(name) for name in names})
+        only_one(what, **{name: dict(columns).get(name) for name in names})
 
 
 def _read_losses(rows: Rows, columns: ColumnNames, labels: int) -> Losses:
-    loss, reward = columns["loss"], columns["reward"]
+    loss, reward = columns.get("loss"), columns.get("reward")
     if loss is None and reward is None:
         loss = first_of(rows, ("loss", "delta"))
         reward = None if loss else first_of(rows, ("reward",))
@@ -198,8 +199,8 @@ def _read_losses(rows: Rows, columns: ColumnNames, labels: int) -> Losses:
         None if reward is None else rows.numbers(reward, "reward"),
         None if loss is None else rows.numbers(loss, "loss"),
         labels,
-        columns["max_loss"],
-        columns["reward_range"],
+        columns.get("max_loss"),
+        columns.get("reward_range"),
     )
 
 
@@ -218,9 +219,9 @@ def _losses(
 
 
 def _read_own(rows: Rows, columns: ColumnNames) -> Vector:
-    own, is_log = columns["propensity"], False
+    own, is_log = columns.get("propensity"), False
     if own is None:
-        own, is_log = columns["log_propensity"] or first_of(rows, ("log_propensity",)), True
+        own, is_log = columns.get("log_propensity") or first_of(rows, ("log_propensity",)), True
     if own is None:
         own, is_log = first_of(rows, ("propensity", "pscore")), False
     if own is None:

@@ -1,9 +1,10 @@
 """One class per method. The paper is "Off-policy Learning for Multiple Loggers" (He et al., KDD 2019)."""
 
+import types
 from typing import Any
 
 from multilogger.components.api.learner import Learner
-from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import find_method
 
 
 class Naive(Learner, method="naive"):
@@ -92,5 +93,6 @@ def learner(method: str, **settings: Any) -> Learner:
     Weighted(clip=10.0)
     """
     if method not in LEARNERS:
-        raise BadInput(f"unknown method {method!r}; choose one of {', '.join(LEARNERS)}")
+        title = find_method(method).title  # one that was registered elsewhere gets a class when asked for
+        LEARNERS[method] = types.new_class(title.replace("-", ""), (Learner,), {"method": method})
     return LEARNERS[method](**settings)

@@ -1,4 +1,4 @@
-"""Which rows of a log go to the second side of a split, and the log of some rows."""
+"""Some rows of a log: which of them go to the second side of a split, and a log of them alone."""
 
 from dataclasses import replace
 from typing import Any
@@ -65,3 +65,21 @@ def _check_loggers(log: BanditLog, chosen: NDArray[np.bool_], by: str) -> None:
                 f"split by {by}, logger {name} has no rows on the {side} side; change the share or the seed, "
                 "split by row, or drop the logger"
             )
+
+
+def take_rows(log: BanditLog, rows: NDArray[np.integer[Any]]) -> BanditLog:
+    """The given rows with their contexts alone, in the given order."""
+    used, context = np.unique(log.context[rows], return_inverse=True)
+    return replace(
+        log,
+        x=log.x[used],
+        context=context.astype(np.int64),
+        action=log.action[rows],
+        loss=log.loss[rows],
+        log_propensity=log.log_propensity[rows],
+        logger=log.logger[rows],
+        log_propensities=None if log.log_propensities is None else log.log_propensities[rows],
+        time=None if log.time is None else log.time[rows],
+        validation=None if log.validation is None else log.validation[rows],
+        truth=None if log.truth is None else log.truth[used],
+    )

@@ -158,7 +158,7 @@ def _bernstein(
     max_weights: MaxWeights | None,
     level: float,
 ) -> Interval | None:
-    """The empirical-Bernstein interval, where one is valid; see `bernstein.py`."""
+    """The empirical-Bernstein interval, where one is valid; see `intervals.py`."""
     clipped = name.endswith("clipped")
     if name.endswith("-sn") or name == DR or not (clipped or max_weights):
         return None

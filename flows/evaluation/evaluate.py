@@ -84,7 +84,7 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
     named = find_policy(options.policy, Store.current())
     source = find_log(options.logs.expanduser().absolute(), named.policy, options.contexts)
     side, why = choose_rows(options, named, source)
-    source = replace(source, files=replace(source.files, validation_only=side))
+    source = replace(source, files=replace(source.files, validation=True if side else None))
     rng = np.random.default_rng(options.seed)
     scored = _score(source, named, options, rng)
     max_weights = _max_weights(scored, source, options)

@@ -1,5 +1,6 @@
 """The settings of all methods in one, for tests that run every method alike."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.exact.method import MultiplierSettings, WeightedExactSettings
 from multilogger.components.learners.full_information.method import FullInformationSettings
 from multilogger.components.learners.learn import Learned
-from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.reg.method import WeightedRegSettings
 from multilogger.components.learners.training.loop import OnEpoch
 from multilogger.components.learners.training.objectives import Rules, rules_of
@@ -57,6 +58,12 @@ class EverySetting(
     @property
     def rules(self) -> Rules:
         return rules_of(self, self.kappa, self.constraint_floor)
+
+    def rules_of(self, method: str) -> Rules:
+        """What a method goes by; one without a constraint has no kappa."""
+        kappa = self.kappa if reads(method, "kappa") else math.nan
+        floor = self.constraint_floor if reads(method, "constraint_floor") else 0.0
+        return rules_of(self.of(method), kappa, floor)
 
 
 def learn(

@@ -46,16 +46,13 @@ def uninformed() -> LearnedPolicy:
     from multilogger.components.policies.network_size import NetworkSize
     from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
     from multilogger.components.policies.policy import Standardisation
-    from tests.components.every_setting import EverySetting
 
     size = NetworkSize((), batch_norm=False)
     member = PolicyNetwork(3, LABELS, size, torch.Generator())
     with torch.no_grad():
         for parameter in member.parameters():
             parameter.zero_()
-    return LearnedPolicy(
-        EnsembleNetwork([member]), size, Standardisation.none(3), LABELS, "additive", 0, EverySetting()
-    )
+    return LearnedPolicy(EnsembleNetwork([member]), size, Standardisation.none(3), LABELS, "additive", 0, {})
 
 
 @pytest.mark.parametrize(("loss", "rejected"), [(HAMMING, False), (CROWDING, True)])

@@ -35,7 +35,6 @@ LONG_LOG = {
     "batch_size": 4096,
     "epochs": 8,
     "patience": 8,
-    "warm_up_steps": 100,
 }
 
 # Ten labels: weights of 2^-10. TMC's rate, and passes for as many steps as there (630; a pass has 7 of them,
@@ -48,6 +47,7 @@ TEN_LABELS = {"warm_start": 90, "warm_start_rate": 1e-2}
 PAPER_ROWS = (
     Row((*DIRECT, *CONSTRAINED, *EXACT), TEN_LABELS, ("digits",)),
     Row((*WCRM, *DIRECT, *CONSTRAINED), LONG_LOG, TMC),
+    Row(CONSTRAINED, {"warm_up_steps": 100}, TMC),
     # A linear policy copies a sharp logger with larger steps; from a uniform start the guard refused all.
     Row(
         WCRM,

@@ -74,7 +74,7 @@ def test_learn_again_with_one_setting_changed_then_evaluate(finished: Finished) 
     assert again.inputs["log"].status is Status.RESTORED
     assert again.inputs["log"].artifact.digest == finished.outcomes["replay"].artifact.digest
     settings = load_learned(again.outcome.artifact).settings
-    assert (settings.clip, settings.epochs, settings.hidden) == (7, 2, (8,))
+    assert (settings["clip"], settings["epochs"], settings["hidden"]) == (7, 2, [8])
     new = run_of(again.run_id)
     assert new.info.run_name == "digits · weighted · seed 0 · clip 7 · learn again"
     assert new.data.tags["multilogger.template_run_id"] == finished.run_id

@@ -3,11 +3,12 @@
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import NEVER_BINDS, preset
+from multilogger.components.learners.presets.tuned import NEVER_BINDS
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.reproduction.choices import CHOICES
 from multilogger.flows.reproduction.experiments import EXPERIMENTS, STUDIES, TARGETS, plan_of
 from multilogger.flows.reproduction.scope import Scope
+from multilogger.tasks.learn import preset_numbers
 
 
 def test_table2_is_datasets_by_methods_by_seeds() -> None:
@@ -58,7 +59,7 @@ def test_sweeps_have_a_constraint_that_binds(dataset: str) -> None:
 
 def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
     cells = plan_of(["figure2"], Scope(seeds=1, presets=("paper",)))["figure2"]
-    printed = preset("paper", "yeast", "naive-reg").kappa
+    printed = preset_numbers("paper", "yeast", "naive-reg")["kappa"]
     assert {c.chosen()["learn"].params()["kappa"] for c in cells if c.tau is not None} == {printed}
 
 

@@ -5,12 +5,13 @@ import re
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.components.learners.presets import PRESETS
 from multilogger.flows.reproduction import scope
 from multilogger.flows.reproduction.experiments import plan_of
 from multilogger.flows.reproduction.parameters import check_plan
 from multilogger.flows.reproduction.reproduce import reproduce, reproduce_all
 from multilogger.flows.reproduction.scope import Scope, chosen_presets, presets_that_matter
+from multilogger.tasks.learn import preset_numbers
 from tests.components.every_setting import EverySetting
 
 
@@ -50,12 +51,12 @@ def test_what_does_not_depend_on_the_preset_is_run_under_the_last(method: str) -
 
 @pytest.mark.parametrize("method", ["naive", "weighted-reg", "balanced-exact", "wcrm"])
 def test_what_depends_on_it_is_run_under_each(method: str) -> None:
-    assert presets_that_matter(PRESETS, "yeast", method) == PRESETS
+    assert presets_that_matter(tuple(PRESETS), "yeast", method) == tuple(PRESETS)
 
 
 def test_a_setting_that_a_method_does_not_read_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     taus = {"paper": 4.0, "tuned": 1.0}
-    monkeypatch.setattr(scope, "preset", lambda name, *_: EverySetting(tau=taus[name]))
+    monkeypatch.setattr(scope, "preset", lambda name, _, method: EverySetting(tau=taus[name]).of(method))
     assert presets_that_matter(tuple(taus), "yeast", "weighted") == ("tuned",)
     assert presets_that_matter(tuple(taus), "yeast", "weighted-reg") == ("paper", "tuned")
 
@@ -76,7 +77,9 @@ def test_a_plan_has_every_cell_once() -> None:
 def test_a_sweep_binds_by_the_preset_of_its_cell() -> None:
     cells = plan_of(["figure2"], Scope(seeds=1, presets=("paper", "tuned")))["figure2"]
     kappas = {(c.preset, c.chosen()["learn"].params()["kappa"]) for c in cells if c.tau is not None}
-    assert kappas == {(name, preset(name, "yeast", "naive-reg").kappa) for name in ("paper", "tuned")}
+    assert kappas == {
+        (name, preset_numbers(name, "yeast", "naive-reg")["kappa"]) for name in ("paper", "tuned")
+    }
     assert len({kappa for _, kappa in kappas}) == 2
 
 

@@ -41,7 +41,7 @@ def whole_log(learner: ExactLearner) -> ExactBatch:
 
 
 def in_float64(log: TrainingLog, objective: Objective, settings: EverySetting) -> ExactLearner:
-    learner = ExactLearner(log, objective, settings, seed=0)
+    learner = ExactLearner(log, objective, settings.exact(), seed=0)
     learner.network.double()
     learner.x = learner.x.double()
     learner.loggers = learner.loggers.to(torch.float64)
@@ -87,8 +87,8 @@ def test_slack_lagrangian_is_the_risk_of_the_direct_twin(
 ) -> None:
     """On the whole log, where both see the same rows, value and gradient agree."""
     settings = replace(quick, kappa=1e9, weights=weights, batch_norm=False, warm_up_epochs=0)
-    exact = ExactLearner(log, objective, settings, seed=0)
-    direct = DirectLearner(log, objective, False, settings, seed=0)
+    exact = ExactLearner(log, objective, settings.exact(), seed=0)
+    direct = DirectLearner(log, objective, settings, seed=0)
     value = exact.multiplier.descended(*parts(exact, whole_log(exact)))
     assert isinstance(direct.rows, MemoryRows)
     rows, log_denominator = direct.rows.rows, direct.rows.log_denominator
@@ -149,7 +149,7 @@ def test_gradient_of_the_lagrangian(log: TrainingLog, quick: EverySetting, objec
 def test_batch_of_all_contexts_has_the_exact_constraint(
     log: TrainingLog, quick: EverySetting, objective: Objective
 ) -> None:
-    learner = ExactLearner(log, objective, quick, seed=0)
+    learner = ExactLearner(log, objective, quick.exact(), seed=0)
     learner.run_epoch()
     logits, counts = learner.look().logits, learner.measure.counts
     if objective.average:
@@ -163,7 +163,8 @@ def test_batch_of_all_contexts_has_the_exact_constraint(
 
 
 def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: EverySetting) -> None:
-    learner = ExactLearner(log, NAIVE, replace(quick, batch_norm=False, warm_up_epochs=0), seed=0)
+    settings = replace(quick, batch_norm=False, warm_up_epochs=0)
+    learner = ExactLearner(log, NAIVE, settings.exact(), seed=0)
     with torch.no_grad():
         learner.network.get_parameter("layers.2.bias").fill_(-60.0)
     far = replace(learner.loggers, logits=torch.full_like(learner.loggers.logits, 60.0))
@@ -186,7 +187,7 @@ def test_warm_up_descends_the_risk_alone(log: TrainingLog, quick: EverySetting) 
 
 
 def test_epoch_outside_the_constraint_is_not_eligible(log: TrainingLog, quick: EverySetting) -> None:
-    learner = ExactLearner(log, NAIVE, replace(quick, kappa=1e-4), seed=0)
+    learner = ExactLearner(log, NAIVE, replace(quick, kappa=1e-4).exact(), seed=0)
     learner.run_epoch()
     assert not learner.record(1).eligible
     learner.settings = replace(learner.settings, kappa=1e4)

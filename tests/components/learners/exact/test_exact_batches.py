@@ -42,7 +42,7 @@ def test_risk_of_all_rows(
     settings = replace(quick, batch_size=10**6, batch_norm=False, weights=weights, clip=2.0)
     found = []
     for log in logs:
-        learner = ExactLearner(log, objective, settings, seed=0)
+        learner = ExactLearner(log, objective, settings.exact(), seed=0)
         shift, batch = learner.update_shares(), only_batch(learner)
         # Contexts are drawn from disk with replacement; all of them, once each, stand in their place here.
         if batch.first_judged:
@@ -58,7 +58,7 @@ def test_rows_stand_for_their_logger(
     log: TrainingLog, quick: EverySetting, logs: tuple[LearnerLog, LearnerLog]
 ) -> None:
     """The scales of a batch add up to the training rows of each logger."""
-    learner = ExactLearner(logs[1], NAIVE, replace(quick, batch_size=50), seed=0)
+    learner = ExactLearner(logs[1], NAIVE, replace(quick, batch_size=50).exact(), seed=0)
     for batch in learner.rows.epoch():
         assert isinstance(batch.scale, torch.Tensor)
         totals = torch.bincount(batch.logger, batch.scale).numpy()

@@ -26,20 +26,20 @@ def test_passes_of_one_epoch_are_epochs_without_validation(
 
 
 def test_estimate_of_few_effective_rows_chooses_nothing(log: TrainingLog, quick: EverySetting) -> None:
-    learner = DirectLearner(log, NAIVE, False, quick, seed=0)
+    learner = DirectLearner(log, NAIVE, quick, seed=0)
     learner.run_epoch()
     look = learner.look()
     rows = max(spread.effective_rows for spread in look.validation_spreads())
     counts = log.part(validation=True).counts
     assert 10 < rows < counts.max()
     for least, eligible in ((0.0, True), (rows - 1e-6, True), (rows + 1e-6, False)):
-        learner.measure.settings = replace(quick, least_effective_rows=least)
+        learner.measure.rules = replace(quick, least_effective_rows=least).rules
         assert learner.measure.eligible(look) is eligible
 
 
 def test_effective_rows_of_equal_weights_are_all_rows(log: TrainingLog, quick: EverySetting) -> None:
     """A logger's own policy has weights of 1 on its rows."""
-    look = DirectLearner(log, NAIVE, False, quick, seed=0).measure.look(log.logger_logits[0])
+    look = DirectLearner(log, NAIVE, quick, seed=0).measure.look(log.logger_logits[0])
     spread = look.validation_spreads()[0]
     assert spread.effective_rows == pytest.approx(log.part(validation=True).counts[0])
     np.testing.assert_allclose([spread.mean, spread.largest], 1.0)

@@ -20,7 +20,7 @@ from tests.components.every_setting import EverySetting, learn
 
 def far_learner(log: TrainingLog, objective: Objective, settings: EverySetting) -> DirectLearner:
     """A learner whose policy is nearly sure of every label, whatever the context."""
-    learner = DirectLearner(log, objective, True, settings, seed=0)
+    learner = DirectLearner(log, objective, settings, seed=0, constraint=settings)
     with torch.no_grad():
         bias = learner.network.get_parameter("layers.3.bias" if settings.batch_norm else "layers.2.bias")
         bias.add_(torch.tensor([2.0, -2.0, 2.0]))
@@ -130,7 +130,7 @@ def test_slack_is_that_of_the_divergence_which_decides(log: TrainingLog, quick: 
 
 
 def test_coefficients_follow_lambda(log: TrainingLog, quick: EverySetting) -> None:
-    learner = DirectLearner(log, WEIGHTED, True, quick, seed=0)
+    learner = DirectLearner(log, WEIGHTED, quick, seed=0, constraint=quick)
     assert learner.constraint is not None
     learner.constraint.start_epoch(np.array([0.2, 0.8]))
     counts = learner.measure.counts
@@ -139,7 +139,8 @@ def test_coefficients_follow_lambda(log: TrainingLog, quick: EverySetting) -> No
 
 
 def test_floor_of_the_constraint_leaves_the_risk_alone(log: TrainingLog, quick: EverySetting) -> None:
-    learner = DirectLearner(log, WEIGHTED, True, replace(quick, constraint_floor=0.3), seed=0)
+    settings = replace(quick, constraint_floor=0.3)
+    learner = DirectLearner(log, WEIGHTED, settings, seed=0, constraint=settings)
     assert learner.constraint is not None
     learner.constraint.start_epoch(np.array([0.999, 0.001]))
     terms = np.array([0.7, 0.3]) ** 2 / learner.measure.counts

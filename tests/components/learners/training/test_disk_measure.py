@@ -35,8 +35,8 @@ def policies(log: TrainingLog) -> dict[str, Matrix]:
 def test_record_is_that_of_the_log_in_memory(
     log: TrainingLog, streamed: StreamedLog, objective: Objective, weights: Weights, policy: str
 ) -> None:
-    settings, logits = replace(SETTINGS, weights=weights), policies(log)[policy]
-    memory, disk = MemoryMeasure(log, objective, settings), StreamedMeasure(streamed, objective, settings)
+    rules, logits = replace(SETTINGS, weights=weights).rules, policies(log)[policy]
+    memory, disk = MemoryMeasure(log, objective, rules), StreamedMeasure(streamed, objective, rules)
     whole, look = memory.look(logits), disk.look(logits)
     shares = whole.shares()
     np.testing.assert_allclose(look.shares(), shares, rtol=EXACT)

@@ -46,7 +46,7 @@ def small_batch(rng: np.random.Generator) -> LoggedBatch:
 
 def rows_risk(objective: Objective, batch: LoggedBatch, rows: list[list[int]], weights: Weights) -> float:
     """The mini-batch risk of chosen rows, in float64."""
-    shares = objective.shares(batch, EverySetting(weights=Weights.RAW))
+    shares = objective.shares(batch, EverySetting(weights=Weights.RAW).rules)
     denominator = batch.log_propensity
     if objective.average:
         assert batch.log_propensities is not None
@@ -71,7 +71,7 @@ def test_minibatch_risk_is_unbiased_for_unequal_loggers(
         rows_risk(objective, batch, [list(rows) for rows in pair], Weights.RAW)
         for pair in itertools.product(*draws)
     ]
-    shares = objective.shares(batch, EverySetting(weights=Weights.RAW))
+    shares = objective.shares(batch, EverySetting(weights=Weights.RAW).rules)
     whole = balanced_risk(batch) if objective.average else lambda_weighted_risk(batch, shares / batch.counts)
     assert np.mean(risks) == pytest.approx(whole.value, rel=1e-12)
 
@@ -125,9 +125,9 @@ def test_self_normalised_constant_loss_has_no_pull() -> None:
 
 def test_frozen_lambda_is_naive(rng: np.random.Generator) -> None:
     batch = small_batch(rng)
-    frozen = EverySetting(freeze_lambda=True)
+    frozen = EverySetting(freeze_lambda=True).rules
     np.testing.assert_allclose(WEIGHTED.shares(batch, frozen), [2 / 7, 5 / 7])
-    assert WEIGHTED.shares(batch, EverySetting())[0] != pytest.approx(2 / 7)
+    assert WEIGHTED.shares(batch, EverySetting().rules)[0] != pytest.approx(2 / 7)
 
 
 @pytest.mark.parametrize(
@@ -167,15 +167,15 @@ def test_shifts(log: TrainingLog) -> None:
     assert shift_from(means, 3, LossShift.POEM) == 3.0
     for shift in (LossShift.BASELINE, LossShift.RUNNING):
         assert shift_from(means, 3, shift) == min(means)
-        assert MemoryMeasure(log, NAIVE, EverySetting(loss_shift=shift)).loss_shift() == min(means)
+        assert MemoryMeasure(log, NAIVE, EverySetting(loss_shift=shift).rules).loss_shift() == min(means)
 
 
 def test_a_share_of_the_shift_by_hand(log: TrainingLog) -> None:
     """Of the mean losses 3 and 1.5 the baseline is 1.5; a third of it is 0.5."""
-    measure = MemoryMeasure(log, NAIVE, EverySetting(shift_share=1 / 3))
+    measure = MemoryMeasure(log, NAIVE, EverySetting(shift_share=1 / 3).rules)
     measure.mean_losses = lambda: (3.0, 1.5)  # type: ignore[method-assign]
     assert measure.loss_shift() == pytest.approx(0.5)
-    assert MemoryMeasure(log, NAIVE, EverySetting(shift_share=0.0)).loss_shift() == 0.0
+    assert MemoryMeasure(log, NAIVE, EverySetting(shift_share=0.0).rules).loss_shift() == 0.0
 
 
 @pytest.mark.parametrize("method", ["naive", "weighted-reg", "weighted-exact", "wcrm"])
@@ -196,6 +196,6 @@ def test_a_running_shift_is_shared_too(log: TrainingLog, quick: EverySetting) ->
     shifts = []
     for share in (1.0, 0.5):
         settings = replace(quick, loss_shift=LossShift.RUNNING, shift_share=share)
-        learner = RiskLearner(log, MemoryMeasure(log, WEIGHTED, settings), settings, seed=0)
+        learner = RiskLearner(log, MemoryMeasure(log, WEIGHTED, settings.rules), settings, seed=0)
         shifts.append(learner.update_shares())
     assert shifts[1] == pytest.approx(shifts[0] / 2)

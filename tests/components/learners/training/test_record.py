@@ -16,7 +16,7 @@ SHARES = np.array([4 / 7, 3 / 7])
 
 
 def record_of(log: TrainingLog, logits: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> EpochRecord:
-    measure = MemoryMeasure(log, NAIVE, EverySetting(kappa=2.0))
+    measure = MemoryMeasure(log, NAIVE, EverySetting(kappa=2.0).rules)
     return measure.record(1, measure.look(logits), SHARES)
 
 

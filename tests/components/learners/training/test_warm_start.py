@@ -34,7 +34,7 @@ def cloned(log: TrainingLog, passes: int) -> Matrix:
     network = PolicyNetwork(log.features, log.labels, NetworkSize((), batch_norm=False), generator)
     x = torch.from_numpy(densify(log.x))
     settings = EverySetting(warm_start=passes, warm_start_rate=0.03)
-    clone_best_logger(network, x, MemoryMeasure(log, NAIVE, settings), settings, generator)
+    clone_best_logger(network, x, MemoryMeasure(log, NAIVE, settings.rules), settings, generator)
     return network_logits(network, x)
 
 
@@ -65,9 +65,9 @@ def test_clone_of_an_unknown_logger_is_its_maximum_likelihood(log: TrainingLog) 
 def test_examples_are_training_rows_of_one_logger(
     log: TrainingLog, streamed: StreamedLog, on_disk: bool
 ) -> None:
-    settings = EverySetting()
+    rules = EverySetting().rules
     measure: Measure = (
-        StreamedMeasure(streamed, NAIVE, settings) if on_disk else MemoryMeasure(log, NAIVE, settings)
+        StreamedMeasure(streamed, NAIVE, rules) if on_disk else MemoryMeasure(log, NAIVE, rules)
     )
     own = (log.logger == BEST) & ~log.validation
     np.testing.assert_array_equal(measure.contexts_of(BEST), np.unique(log.context[own]))
@@ -110,7 +110,7 @@ def test_resumed_run_from_disk_equals_the_unbroken_one(
 @pytest.mark.parametrize("method", METHODS)
 def test_planned_epochs_are_those_that_are_made(method: str, log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, epochs=3, patience=1000, model_epochs=2, wcrm_rounds=1, wcrm_iterations=2)
-    assert len(learn(method, log, settings, 0).records) == planned_epochs(method, settings)
+    assert len(learn(method, log, settings, 0).records) == settings.of(method).planned_epochs
 
 
 def test_files_of_a_policy_without_a_warm_start_do_not_speak_of_one(

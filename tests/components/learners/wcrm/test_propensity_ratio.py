@@ -30,7 +30,10 @@ def test_a_clip_of_0_is_the_log_s_own_in_memory_and_on_disk(
     log: TrainingLog, streamed: StreamedLog, quick: EverySetting
 ) -> None:
     settings = replace(quick, wcrm_clips=(0.0, 7.0))
-    measures = MemoryMeasure(log, WEIGHTED, settings), StreamedMeasure(streamed, WEIGHTED, settings)
+    measures = (
+        MemoryMeasure(log, WEIGHTED, settings.rules),
+        StreamedMeasure(streamed, WEIGHTED, settings.rules),
+    )
     ratios = [propensity_ratio(measure.log_propensities()) for measure in measures]
     assert ratios[0] == ratios[1] > 1.5
     clips = {point.clip for point in WCRMLearner(log, settings, 0).grid}

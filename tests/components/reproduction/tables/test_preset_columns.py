@@ -39,7 +39,7 @@ def test_presets_go_from_the_papers_to_ours_and_unknown_ones_last() -> None:
 
 
 def test_every_preset_has_a_title() -> None:
-    assert tuple(PRESET_TITLES) == PRESETS
+    assert list(PRESET_TITLES) == list(PRESETS)
     assert OURS in PRESET_TITLES
 
 
