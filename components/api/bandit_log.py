@@ -192,10 +192,13 @@ class BanditLog:
 
     def __repr__(self) -> str:
         contexts, features = self.x.shape
-        return (
-            f"BanditLog(rows={len(self)}, contexts={contexts}, features={features}, "
-            f"labels={len(self.actions)}, loggers={list(self.loggers)!r})"
-        )
+        size = f"rows={len(self)}, contexts={contexts}, features={features}, labels={len(self.actions)}"
+        return f"BanditLog({size}, loggers={list(self.loggers)!r})"
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](len(self.actions))
 
     def check(self, policy: Any = None) -> "LogReport":
         """What the log holds and what to mend, for `print`; with a policy also how well it is covered."""
@@ -234,11 +237,7 @@ class BanditLog:
 
     def with_truth(self, truth: ArrayLike) -> "BanditLog":
         """The log with the true labels of its contexts (m, q), which `FullInformation` alone looks at."""
-        labels = check_actions(truth)
-        wanted = (self.x.shape[0], len(self.actions))
-        if labels.shape != wanted:
-            raise BadInput(f"truth must be (contexts, labels) = {wanted}, got {labels.shape}")
-        return replace(self, truth=labels)
+        return replace(self, truth=check_truth(truth, (int(self.x.shape[0]), len(self.actions))))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows to one Parquet file that `from_parquet` and `multilogger evaluate` read.

@@ -30,24 +30,6 @@ def split_rows(log: BanditLog, share: float, by: str, seed: int, stream: str = "
     return chosen
 
 
-def take_rows(log: BanditLog, rows: NDArray[np.integer[Any]]) -> BanditLog:
-    """Some rows with their contexts alone: what is fitted to contexts must not see the others."""
-    used, context = np.unique(log.context[rows], return_inverse=True)
-    return replace(
-        log,
-        x=log.x[used],
-        context=context.astype(np.int64),
-        action=log.action[rows],
-        loss=log.loss[rows],
-        log_propensity=log.log_propensity[rows],
-        logger=log.logger[rows],
-        log_propensities=None if log.log_propensities is None else log.log_propensities[rows],
-        time=None if log.time is None else log.time[rows],
-        validation=None if log.validation is None else log.validation[rows],
-        truth=None if log.truth is None else log.truth[used],
-    )
-
-
 def _last(log: BanditLog, share: float) -> NDArray[np.bool_]:
     """The last rows by time; rows of one time stay together."""
     if log.time is None:
@@ -68,7 +50,7 @@ def _check_loggers(log: BanditLog, chosen: NDArray[np.bool_], by: str) -> None:
 
 
 def take_rows(log: BanditLog, rows: NDArray[np.integer[Any]]) -> BanditLog:
-    """The given rows with their contexts alone, in the given order."""
+    """Some rows with their contexts alone: what is fitted to contexts must not see the others."""
     used, context = np.unique(log.context[rows], return_inverse=True)
     return replace(
         log,
