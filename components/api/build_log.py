@@ -30,8 +30,7 @@ from multilogger.components.api.read_log import (
 )
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.log.checks import check_features
-from multilogger.components.log.memory import check_contexts
+from multilogger.components.log.checks import check_contexts, check_features
 
 
 class ColumnNames(TypedDict, total=False):

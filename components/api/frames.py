@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.log.files import Chunk, Indexed, index_labels
+from multilogger.components.log.files import ColumnBatch, Indexed, index_labels
 
 WHERE = "the log"  # what messages call a frame
 
@@ -68,11 +68,11 @@ class Rows:
     def numbers(self, name: str, what: str = "features") -> Vector:
         """A column of numbers, missing ones as NaN: (n,)."""
         self.require(name, what)
-        return self._chunk(name).numbers(name)
+        return self._batch(name).numbers(name)
 
     def lists(self, name: str) -> Matrix:
         """A column of lists of one length: (n, length)."""
-        return self._chunk(name).matrix(name)
+        return np.asarray(self._batch(name).matrix(name), dtype=np.float64)
 
     def matrix(self, names: str | Sequence[str], what: str) -> Matrix:
         """One column of lists, or several columns of numbers: (n, length)."""
@@ -100,9 +100,9 @@ class Rows:
             raise BadInput(f"column {name!r} is missing in {column.null_count} rows; fill it in or drop them")
         return np.asarray(column.to_numpy())
 
-    def _chunk(self, name: str) -> Chunk:
+    def _batch(self, name: str) -> ColumnBatch:
         batch = self.table.select([name]).combine_chunks().to_batches()[0]
-        return Chunk(self.where, self.numbers_of_rows, batch)
+        return ColumnBatch(self.where, self.numbers_of_rows, batch)
 
 
 def is_list(kind: Any) -> bool:

@@ -12,13 +12,9 @@ from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.frames import WHERE, Rows, is_list
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import check_losses, check_propensities, checked_log_propensity
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.log.checks import (
-    check_losses,
-    check_propensities,
-    checked_actions,
-    checked_log_propensity,
-)
+from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.columns import FEATURE
 from multilogger.components.log.files import index_labels
 from multilogger.components.log.memory import densify

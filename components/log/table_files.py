@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.log.files import BATCH_ROWS, Chunk, LogFiles
+from multilogger.components.log.files import BATCH_ROWS, ColumnBatch, LogFiles
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class TableFiles(LogFiles):
     def stated_loggers(self) -> set[object]:
         return set()
 
-    def chunks(self, names: list[str]) -> Iterator[Chunk]:
+    def batches(self, names: list[str]) -> Iterator[ColumnBatch]:
         """The rows in batches of the size that files are read in, so that sums have the same bits."""
         chosen = self.dataset.select(names).combine_chunks()
         for start in range(0, self.rows, BATCH_ROWS):
             for batch in chosen.slice(start, BATCH_ROWS).to_batches():
-                yield Chunk(str(self.base), np.arange(start, start + len(batch), dtype=np.int64), batch)
+                yield ColumnBatch(str(self.base), np.arange(start, start + len(batch), dtype=np.int64), batch)

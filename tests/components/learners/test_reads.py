@@ -1,21 +1,10 @@
 """What is said of the settings that a method reads, against what it does with them."""
 
-from collections.abc import Callable
-from dataclasses import fields, replace
-from functools import cache
 from typing import Any
 
-import pytest
-import torch
-
-from multilogger.components.errors import BadInput
-from multilogger.components.learners import learn as learning
 from multilogger.components.learners.learn import Learned
-from multilogger.components.learners.methods import METHODS, all_settings, reads, readers_text, unread
-from multilogger.components.learners.training.settings import DivergenceKind, LossShift, Weights, settings_about
-from multilogger.components.log.disk import StreamedLog
-from multilogger.components.log.memory import TrainingLog
-from tests.components.every_setting import EverySetting, learn
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.settings import settings_about
 
 OTHER_TEXTS = {"divergence": "exact", "loss": "crowding", "loss_shift": "poem", "weights": "raw"}
 PAIRS = [(method, name) for method in METHODS for name in settings_about(METHODS[method].settings)]

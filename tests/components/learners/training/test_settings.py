@@ -30,7 +30,8 @@ def default(method: str) -> Settings:
 
 
 def with_value(method: str, name: str, value: object) -> Settings:
-    return METHODS[method].settings(**{name: value})
+    settings: dict[str, Any] = {name: value}
+    return METHODS[method].settings(**settings)
 
 
 def readers(name: str) -> list[str]:
