@@ -5,7 +5,6 @@ import doctest
 import importlib
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -68,14 +67,6 @@ def test_examples(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
     assert result.failed == 0
-
-
-def test_every_package_is_installed() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    folders = {path.parent.relative_to(ROOT) for top in ("components", "tasks", "flows")
-               for path in (ROOT / top).rglob("__init__.py")}  # fmt: skip
-    found = {".".join(("multilogger", *folder.parts)) for folder in folders}
-    assert set(settings["packages"]) == found | {"multilogger", "multilogger.data.paper"}
 
 
 def test_tests_are_modules_of_their_own() -> None:

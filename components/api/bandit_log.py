@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.api.features import FeatureColumns
-from multilogger.components.api.read_log import Names, Range, check_actions
+from multilogger.components.api.read_log import Names, Range, check_truth
 from multilogger.components.datasets.labelled_data import Features, Labels
-from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ class BanditLog:
             loss: column of losses, 0 or more. Without `reward` and `loss`: column loss, delta or reward.
             propensity: probability of the action under the row's own logger, when it acted.
             log_propensity: its natural logarithm. Without either: column log_propensity, propensity, pscore.
-            propensities: probabilities under every logger: a column of lists or several columns, in the
-                ascending order of the loggers' labels, or a mapping from logger to column. Balanced methods
-                need them.
+            propensities: probabilities under every logger, which balanced methods need: a column of lists or
+                several columns, in the ascending order of the loggers' labels, or a mapping from logger to
+                column.
             log_propensities: their logarithms. Without either: a column of one of these names, if any.
             logger: column of labels of any kind. Without it: column logger, or one logger if there is none.
             features: columns of numbers, of words (one feature per word) or of lists. Without it: column x,
@@ -135,7 +135,7 @@ class BanditLog:
     ) -> "BanditLog":
         """A log from Parquet: a file, a folder, or the address of one in an object store (s3://, gs://).
 
-        Folders named `logger=<label>` are a column. `contexts` may be a path, too. The columns are those of
+        Folders `logger=<label>` are a column. `contexts` may be a path, too; the columns are those of
         `from_frame`. All rows are held in memory; `multilogger evaluate` reads longer logs from disk.
         """
         from multilogger.components.api.log_files import read_parquet, with_facts
@@ -192,10 +192,13 @@ class BanditLog:
 
     def __repr__(self) -> str:
         contexts, features = self.x.shape
-        return (
-            f"BanditLog(rows={len(self)}, contexts={contexts}, features={features}, "
-            f"labels={len(self.actions)}, loggers={list(self.loggers)!r})"
-        )
+        size = f"rows={len(self)}, contexts={contexts}, features={features}, labels={len(self.actions)}"
+        return f"BanditLog({size}, loggers={list(self.loggers)!r})"
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](len(self.actions))
 
     def check(self, policy: Any = None) -> "LogReport":
         """What the log holds and what to mend, for `print`; with a policy also how well it is covered."""
@@ -234,11 +237,7 @@ class BanditLog:
 
     def with_truth(self, truth: ArrayLike) -> "BanditLog":
         """The log with the true labels of its contexts (m, q), which `FullInformation` alone looks at."""
-        labels = check_actions(truth)
-        wanted = (self.x.shape[0], len(self.actions))
-        if labels.shape != wanted:
-            raise BadInput(f"truth must be (contexts, labels) = {wanted}, got {labels.shape}")
-        return replace(self, truth=labels)
+        return replace(self, truth=check_truth(truth, (int(self.x.shape[0]), len(self.actions))))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows to one Parquet file that `from_parquet` and `multilogger evaluate` read.

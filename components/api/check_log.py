@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multilogger.components.actions.labels import Matrix, Vector, greedy, log_probability, log_probability_at
+from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.policy import as_policy
 from multilogger.components.api.text import html_table, text_table
@@ -109,7 +109,7 @@ def check_log(log: BanditLog, policy: Any = None) -> LogReport:
         kind, weights = "average", [overlap(np.exp(own - average)) for own in log.log_propensities.T]
         mend += [line for j, over in enumerate(weights) if (line := _off_one(log.loggers[j], over))]
     else:
-        target = log_probability(np.zeros(log.action.shape), log.action)
+        target = log.space.log_probability(np.zeros((len(log), log.space.size)), log.action)
         shares = importance_weights(target, log.log_propensity)
         kind, weights = "uniform", [overlap(shares[log.logger == j]) for j in range(len(log.loggers))]
     return LogReport(
@@ -127,18 +127,18 @@ def _log_average(log: BanditLog, log_propensities: Matrix) -> Vector:
 
 def _scored(log: BanditLog, logits: Matrix) -> ScoredLog:
     """The rows under a policy given by its logits on all contexts (m, q)."""
-    likeliest, every = greedy(logits), log.log_propensities
+    likeliest, every = log.space.greedy(logits), log.log_propensities
     return ScoredLog(
         names=log.loggers,
         logger=log.logger,
         context=log.context,
         delta=log.loss,
         log_propensity=log.log_propensity,
-        log_target=log_probability_at(logits, log.context, log.action),
+        log_target=log.space.log_probability_at(logits, log.context, log.action),
         max_loss=log.max_loss,
         log_average=None if every is None else _log_average(log, every),
         is_greedy=np.asarray((likeliest[log.context] == log.action).all(axis=1)),
-        log_greedy=log_probability(logits, likeliest)[log.context],
+        log_greedy=log.space.log_probability(logits, likeliest)[log.context],
     )
 
 

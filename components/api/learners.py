@@ -66,23 +66,23 @@ class FullInformation(Learner, method="full-information"):
 LEARNERS: dict[str, type[Learner]] = {
     kind.method: kind
     for kind in (
-        Naive,
-        Weighted,
-        Balanced,
-        NaiveReg,
-        WeightedReg,
-        BalancedReg,
-        NaiveExact,
-        WeightedExact,
-        BalancedExact,
         Wcrm,
+        Naive,
+        NaiveReg,
+        NaiveExact,
+        Weighted,
+        WeightedReg,
+        WeightedExact,
+        Balanced,
+        BalancedReg,
+        BalancedExact,
         Additive,
         AdditiveSoft,
         Dr,
         FullInformation,
     )
 }
-"""The classes by the names that the command line has for them."""
+"""The classes by the names that the command line has for them, in the order of `METHODS`."""
 
 
 def learner(method: str, **settings: Any) -> Learner:

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from multilogger.components.actions.labels import (
-    LEAST_CHANCE,
-    Actions,
-    Matrix,
-    Vector,
-    draw,
-    greedy,
-    log_probability,
-    logits_of,
-    marginals,
-)
+from multilogger.components.actions.labels import LEAST_CHANCE, Actions, Matrix, Vector, logits_of
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.read_log import check_actions
 from multilogger.components.datasets.labelled_data import Features
@@ -58,21 +49,26 @@ class Policy:
     def features(self) -> int:
         return self.columns.width
 
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](self.labels)
+
     def predict_proba(self, x: Any) -> Matrix:
         """The probability of each label: (n, q), in the order of `actions`."""
-        return marginals(self.logits(self.columns(x)))
+        return self.space.probabilities(self.logits(self.columns(x)))
 
     def predict(self, x: Any) -> Actions:
         """The most likely action: (n, q) of 0 and 1."""
-        return greedy(self.logits(self.columns(x)))
+        return self.space.greedy(self.logits(self.columns(x)))
 
     def sample(self, x: Any, rng: np.random.Generator | int | None = None) -> Actions:
         """An action drawn from the policy: (n, q) of 0 and 1. `rng` is a generator or a seed."""
-        return draw(self.logits(self.columns(x)), np.random.default_rng(rng))
+        return self.space.draw(self.logits(self.columns(x)), np.random.default_rng(rng))
 
     def log_proba(self, x: Any, action: Any) -> Vector:
         """The natural logarithm of the probability of whole actions (n, q), what a log needs: (n,)."""
-        return log_probability(self.logits(self.columns(x)), check_actions(action))
+        return self.space.log_probability(self.logits(self.columns(x)), check_actions(action))
 
     def logits(self, x: Features) -> Matrix:
         """Logits of the features themselves: (n, q)."""

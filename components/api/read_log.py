@@ -85,6 +85,14 @@ def check_actions(action: ArrayLike) -> Actions:
     return checked_actions(values, values.shape[1], WHERE, np.arange(len(values)))
 
 
+def check_truth(truth: ArrayLike, shape: tuple[int, int]) -> Actions:
+    """The true labels of all contexts (m, q)."""
+    labels = check_actions(truth)
+    if labels.shape != shape:
+        raise BadInput(f"truth must be (contexts, labels) = {shape}, got {labels.shape}")
+    return labels
+
+
 def check_loss(loss: ArrayLike, labels: int, max_loss: float | None) -> Losses:
     """Losses as given; the largest possible one is the number of labels unless it is stated."""
     values, most = np.asarray(loss, dtype=np.float64), float(labels) if max_loss is None else float(max_loss)

@@ -50,7 +50,7 @@ def _check_loggers(log: BanditLog, chosen: NDArray[np.bool_], by: str) -> None:
 
 
 def take_rows(log: BanditLog, rows: NDArray[np.integer[Any]]) -> BanditLog:
-    """The given rows with their contexts alone, in the given order."""
+    """Some rows with their contexts alone: what is fitted to contexts must not see the others."""
     used, context = np.unique(log.context[rows], return_inverse=True)
     return replace(
         log,
