@@ -228,8 +228,8 @@ def _learned(
 
 def _say_what_to_know(method: str, numbers: Settings, learned: "Learned") -> None:
     """A constraint that did nothing, and a policy that the guard of model selection would not have chosen."""
-    constrained = isinstance(numbers, ConstraintSettings | MultiplierSettings)
-    if constrained and all(record.pulled == 0 for record in learned.records):
+    never_moved = all(record.pulled == 0 for record in learned.records)
+    if isinstance(numbers, ConstraintSettings | MultiplierSettings) and never_moved:
         remedy = f"a kappa below {numbers.kappa:g} may bind"
         if isinstance(numbers, MultiplierSettings) and len(learned.records) <= numbers.warm_up_epochs:
             remedy = f"it counts after {numbers.warm_up_epochs} epochs (warm_up_epochs) only"

@@ -73,7 +73,7 @@ def test_it_learns_from_a_log_on_disk(streamed: StreamedLog) -> None:
 def test_its_setting_is_known_listed_and_checked() -> None:
     assert all_settings()["caution"] == "cautious: added to every loss that is descended"
     assert unread("naive", ["caution"]) == ["caution: naive does not read it (read by cautious)"]
-    with pytest.raises(BadInput, match="caution must be at least 0, got -1.0; it is: added to every loss"):
+    with pytest.raises(BadInput, match=r"caution must be at least 0, got -1\.0; it is: added to every loss"):
         CautiousSettings(caution=-1.0)
 
 
@@ -93,7 +93,7 @@ def test_commands_learn_compare_and_report_it(
     refused = typed("learn", "--method", "naive", "--set", "caution=0.3")
     assert refused.returncode != 0
     assert "caution: naive does not read it (read by cautious)" in " ".join(refused.stderr.split())
-    compared = typed("compare", "digits")
+    compared = typed("compare", "--dataset", "digits")
     assert compared.returncode == 0, compared.stderr
     (line,) = [line for line in compared.stdout.splitlines() if "cautious" in line]
     assert "caution=0.3" in line

@@ -29,7 +29,7 @@ def default(method: str) -> Settings:
     return METHODS[method].settings()
 
 
-def with_value(method: str, name: str, value: object) -> Settings:
+def with_value(method: str, name: str, value: Any) -> Settings:
     return METHODS[method].settings(**{name: value})
 
 
