@@ -103,7 +103,7 @@ def test_the_key_has_no_settings_of_other_methods() -> None:
 def test_every_setting_has_a_type(method: str) -> None:
     """Text is no number, a fraction no count, and a word that is none of the known ones no choice."""
     for name, value in vars(METHODS[method].settings()).items():
-        bad = ["a text"] if name != "loss" else []
+        bad: list[object] = ["a text"] if name != "loss" else []
         bad += [1.5] if type(value) is int else []
         for wrong in bad:
             with pytest.raises(ValidationError, match=name):
