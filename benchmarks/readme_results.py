@@ -21,7 +21,7 @@ from multilogger.components.reproduction.report.numbers import signed
 from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
 from multilogger.components.reproduction.tables import constraint as study
 from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.tables.table2 import OPEN
+from multilogger.components.reproduction.tables.table2 import SAME_AS_DIRECT
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "reproduction"
@@ -227,12 +227,12 @@ def filled_in(text: str, blocks: dict[str, Block], folder: Path = RESULTS) -> st
 def _exp(row: Row | None) -> str:
     if row is None:
         return ""
-    return OPEN if row.get("constraint") == "open" else _mean(row)
+    return SAME_AS_DIRECT if row.get("constraint") == "same" else _mean(row)
 
 
 def _short(row: Row) -> str:
-    if row.get("constraint") == "open":
-        return OPEN
+    if row.get("constraint") == "same":
+        return SAME_AS_DIRECT
     return f"{float(row['exp_mean']):.3f}" if row["exp_mean"] else ""
 
 

@@ -1,13 +1,10 @@
 """The bandit log as its readers need it: in batches, as a learner takes it, and as MLflow lists it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from multilogger.components.log.schema import LogRows, open_log, to_rows
+from multilogger.components.log.files import open_log_files
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import DatasetUsed
@@ -17,24 +14,15 @@ from multilogger.tasks.train_loggers import load_loggers
 if TYPE_CHECKING:
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.memory import TrainingLog
+    from multilogger.components.log.reading import LogBatch
 
 
-@dataclass(frozen=True)
-class LogBatch:
-    """Some rows of a log and the logger of each."""
-
-    rows: LogRows
-    logger: NDArray[np.int64]
-
-
-def stream_log(log: Artifact, validation: bool) -> Iterator[LogBatch]:
+def stream_log(log: Artifact, validation: bool) -> Iterator["LogBatch"]:
     """One side of the split, batch by batch; never the whole log."""
-    import pyarrow.dataset as ds
+    from multilogger.components.log.reading import read_rows
 
-    side = ds.field("validation") if validation else ~ds.field("validation")
-    for batch in open_log(log.folder / LOG_FOLDER).to_batches(filter=side):
-        if len(batch):
-            yield LogBatch(to_rows(batch), np.asarray(batch.column("logger")).astype(np.int64))
+    files = open_log_files(log.folder / LOG_FOLDER, contexts_given=True)
+    return read_rows(replace(files, validation=validation))
 
 
 def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog":
@@ -48,9 +36,7 @@ def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "Trai
 
 def count_log(log: Artifact) -> int:
     """The rows of the log, without reading them."""
-    from multilogger.components.log.reading import count_rows
-
-    return count_rows(log.folder / LOG_FOLDER)
+    return open_log_files(log.folder / LOG_FOLDER, contexts_given=True).rows
 
 
 def open_learner_log(data: Artifact, loggers: Artifact, log: Artifact) -> "StreamedLog":

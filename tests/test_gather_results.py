@@ -62,11 +62,11 @@ def test_files_without_a_preset_are_replaced_by_dataset(joined: Joined) -> None:
 
 
 def test_a_new_column_is_empty_in_old_rows(joined: Joined) -> None:
-    old, new = lines("dataset,preset", "scene,tuned"), lines("dataset,preset,constraint", "yeast,tuned,open")
-    forth = lines("dataset,preset,constraint", "scene,tuned,", "yeast,tuned,open")
+    old, new = lines("dataset,preset", "scene,tuned"), lines("dataset,preset,constraint", "yeast,tuned,same")
+    forth = lines("dataset,preset,constraint", "scene,tuned,", "yeast,tuned,same")
     assert joined("table2.csv", old, new) == forth
     assert joined("table2.csv", new, old) == lines(
-        "dataset,preset,constraint", "yeast,tuned,open", "scene,tuned,"
+        "dataset,preset,constraint", "yeast,tuned,same", "scene,tuned,"
     )
 
 
@@ -90,7 +90,7 @@ def test_table2_of_the_results_has_a_column_per_preset(readme: dict[str, Any], t
     text = lines(
         f"{TABLE2},constraint",
         "yeast,naive-reg,paper,2,4.000000,3.900000,4.100000,3.9,3.551,",
-        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,open",
+        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,same",
         "yeast,logger-1,tuned,1,6.000000,,,2.9,6.898,",
         "scene,dr,tuned,2,0.500000,0.400000,0.600000,0.4,,",
     )
@@ -99,7 +99,7 @@ def test_table2_of_the_results_has_a_column_per_preset(readme: dict[str, Any], t
     assert readme["table2"](tmp_path) == (
         f"**yeast**\n\n{head}"
         "| `logger-1` |  |  | 6.000 | 6.898 |\n"
-        "| `naive-reg` | 4.000 ± 0.100 |  | constraint open | 3.551 |\n\n"
+        "| `naive-reg` | 4.000 ± 0.100 |  | same as direct | 3.551 |\n\n"
         f"**scene**\n\n{head}"
         "| `dr` |  |  | 0.500 ± 0.100 |  |"
     )
@@ -147,7 +147,7 @@ def test_the_short_table2_has_means_of_all_datasets_and_no_empty_column(
         f"{TABLE2},constraint",
         "yeast,naive-reg,paper,2,4.000000,3.900000,4.100000,3.9,3.551,",
         "yeast,naive-reg,printed-objective,2,3.500000,3.400000,3.600000,3.3,3.551,",
-        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,open",
+        "yeast,naive-reg,tuned,2,3.000000,2.900000,3.100000,2.9,3.551,same",
         "yeast,logger-1,tuned,1,6.000000,,,2.9,6.898,",
         "scene,dr,tuned,2,0.500000,0.400000,0.600000,0.4,,",
     )
@@ -156,6 +156,6 @@ def test_the_short_table2_has_means_of_all_datasets_and_no_empty_column(
         "| method | yeast, printed objective | yeast, ours | yeast, paper | scene, ours |",
         "| --- | --- | --- | --- | --- |",
         "| `logger-1` |  | 6.000 | 6.898 |  |",
-        "| `naive-reg` | 3.500 | constraint open | 3.551 |  |",
+        "| `naive-reg` | 3.500 | same as direct | 3.551 |  |",
         "| `dr` |  |  |  | 0.500 |",
     ]

@@ -1,19 +1,25 @@
 """Stochastic policies that decide each label on its own.
 
 h(y|x) = prod_l p_l(x)^y_l (1 - p_l(x))^(1 - y_l), with p_l the sigmoid of logit l.
-That a policy is a product of Bernoulli labels is known here, in torch in `torch_policies.py`, and in
-`fit_crf.py`, which fits one; another action space has its own three files. Losses of label vectors and the
-models of them (`losses.py`, `additive` and `dr` with what they are made of) are another matter: they say what
-an action costs, not how it is drawn.
+That a policy is a product of Bernoulli labels is known here, in torch in `torch_labels.py`, and in
+`loggers/crf.py`, which fits one; another action space has its own three files. Others ask `Labels`.
+Losses of label vectors and the models of them (`losses.py`, `additive` and `dr` with what they are made of)
+are another matter: they say what an action costs, not how it is drawn.
 Logits are (n, q), in float64; probabilities of whole actions stay in the log domain, because at
 22 labels a propensity is about 1e-7 and ratios of two of them span 1e7.
 """
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit
 
 from multilogger.components.errors import BadInput
+
+if TYPE_CHECKING:
+    from multilogger.components.actions.torch_labels import TorchLabels
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -206,3 +212,32 @@ def _check_policies(logits: Matrix, logger_logits: Matrix) -> None:
             f"policy and logger must have the same rows and labels, got {logits.shape} and "
             f"{logger_logits.shape}; take the logits of both on the same contexts"
         )
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The space of vectors of `size` labels, each 0 or 1."""
+
+    size: int
+    name: str = "labels"
+
+    log_probability = staticmethod(log_probability)
+    log_normaliser = staticmethod(log_normaliser)
+    log_probability_at = staticmethod(log_probability_at)
+    log_probability_slope = staticmethod(log_probability_slope)
+    log_probability_of_all = staticmethod(log_probability_of_all)
+    probabilities = staticmethod(marginals)
+    draw = staticmethod(draw)
+    greedy = staticmethod(greedy)
+    is_action = staticmethod(is_action)
+    log_d2 = staticmethod(log_d2)
+    log_max_ratio = staticmethod(log_max_ratio)
+
+    def can_list_actions(self) -> bool:
+        return self.size <= MAX_ENUMERATED_LABELS
+
+    @property
+    def torch(self) -> "TorchLabels":
+        from multilogger.components.actions.torch_labels import TorchLabels
+
+        return TorchLabels()

@@ -1,4 +1,4 @@
-"""The policies of `policies.py` in torch: the same quantities, differentiable in the logits.
+"""The policies of `labels.py` in torch: the same quantities, differentiable in the logits.
 
 h(y|x) = prod_l p_l(x)^y_l (1 - p_l(x))^(1 - y_l), with p_l the sigmoid of logit l. Logits are (n, q).
 Sampling draws from the generator that is passed in, never from torch's global one.
@@ -148,16 +148,29 @@ class KnownLoggers:
     def to(self, kind: torch.dtype) -> "KnownLoggers":
         return KnownLoggers(self.logits.to(kind), self.log_all.to(kind))
 
+    def log_d2(self, logits: Tensor) -> Tensor:
+        """log d_2(h||h_j) of each row for all loggers at once: (n, J).
 
-def log_d2_each(logits: Tensor, loggers: KnownLoggers) -> Tensor:
-    """log d_2(h||h_j) of each row for all loggers at once: (n, J).
+        With z and s the logits of h and h_j, the two terms of `log_d2` differ by s - 2z, so that each label
+        gives 2 log p - log q + log(1 + exp(s - 2z)): half of the logarithms.
+        """
+        log_all = logsigmoid(logits).sum(dim=1, keepdim=True)
+        mixed = logsigmoid(2.0 * logits.unsqueeze(1) - self.logits).sum(dim=2)
+        return 2.0 * log_all - self.log_all - mixed
 
-    With z and s the logits of h and h_j, the two terms of `log_d2` differ by s - 2z, so that each label gives
-    2 log p - log q + log(1 + exp(s - 2z)): half of the logarithms.
-    """
-    log_all = logsigmoid(logits).sum(dim=1, keepdim=True)
-    mixed = logsigmoid(2.0 * logits.unsqueeze(1) - loggers.logits).sum(dim=2)
-    return 2.0 * log_all - loggers.log_all - mixed
+
+class TorchLabels:
+    """What learners ask of the space of label vectors."""
+
+    log_probability = staticmethod(log_probability)
+    log_probability_at = staticmethod(log_probability_at)
+    probabilities = staticmethod(marginals)
+    cross_entropy = staticmethod(cross_entropy)
+    sample = staticmethod(sample)
+    relaxed_sample = staticmethod(relaxed_sample)
+    whole = staticmethod(whole)
+    log_d2 = staticmethod(log_d2)
+    known_loggers = staticmethod(KnownLoggers.of)
 
 
 def _uniforms(like: Tensor, generator: torch.Generator) -> Tensor:

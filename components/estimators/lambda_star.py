@@ -89,7 +89,7 @@ def update_stats(stats: Stats, logger: Loggers, weights: Vector, delta: Vector) 
     if len(logger) and not 0 <= logger.min() <= logger.max() < len(stats):
         raise BadInput(
             f"logger ids must lie in 0..{len(stats) - 1}, got {logger.min()} to {logger.max()}; "
-            "number the loggers with index_loggers"
+            "number the loggers from 0"
         )
     return tuple(s.update(weights[logger == j], delta[logger == j]) for j, s in enumerate(stats))
 

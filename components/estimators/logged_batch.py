@@ -1,6 +1,5 @@
 """Rows of bandit logs with the log-probabilities that every estimator needs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +7,9 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.weights import check_log_propensities, check_log_propensity
+from multilogger.components.estimators.checks import check_losses, check_propensities, checked_log_propensity
 
 Loggers = NDArray[np.int64]
-
-PROPENSITY_TOLERANCE = 1e-4  # logs kept in float32 agree with themselves to about 1e-6
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,9 @@ class LoggedBatch:
 
     def __post_init__(self) -> None:
         _check_rows(self)
-        _check_losses(self.delta, self.max_loss)
-        check_log_propensity(self.log_propensity)
+        _check_max_loss(self.max_loss)
+        check_losses(self.delta, self.max_loss, "the log")
+        checked_log_propensity(self.log_propensity, is_log=True, where="the log")
         _check_log_target(self.log_target)
         if self.log_propensities is not None:
             _check_all_loggers(self, self.log_propensities)
@@ -57,20 +55,6 @@ class LoggedBatch:
         return np.bincount(self.logger, minlength=self.loggers).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class LoggerIndex:
-    """Names of loggers in ascending order, and the 0-based id of each row: (n,)."""
-
-    names: tuple[str, ...]
-    logger: Loggers
-
-
-def index_loggers(labels: Sequence[object] | NDArray[np.generic]) -> LoggerIndex:
-    """Give ids 0..J-1 to loggers that a user's log calls by any name."""
-    names, logger = np.unique(np.asarray(labels), return_inverse=True)
-    return LoggerIndex(tuple(str(name) for name in names), logger.astype(np.int64))
-
-
 def _check_rows(batch: LoggedBatch) -> None:
     columns = {
         "logger": batch.logger,
@@ -86,22 +70,10 @@ def _check_rows(batch: LoggedBatch) -> None:
         raise BadInput("a log needs at least one row, got none; check the split or the filter that made it")
 
 
-def _check_losses(delta: Vector, max_loss: float) -> None:
+def _check_max_loss(max_loss: float) -> None:
     if not (np.isfinite(max_loss) and max_loss > 0):
         raise BadInput(
             f"max_loss must be a number above 0, got {max_loss}; for Hamming loss it is the label count"
-        )
-    if not np.isfinite(delta).all():
-        row = int(np.flatnonzero(~np.isfinite(delta))[0])
-        raise BadInput(
-            f"the loss of row {row} is {delta[row]:g}, not a finite number; fill it in or drop the row"
-        )
-    outside = (delta < 0) | (delta > max_loss)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
-        raise BadInput(
-            f"losses must lie in [0, {max_loss:g}], got {delta[row]:g} in row {row}; "
-            "raise max_loss, or turn rewards r into losses max_loss - r"
         )
 
 
@@ -117,34 +89,27 @@ def _check_log_target(log_target: Vector) -> None:
 
 
 def _check_all_loggers(batch: LoggedBatch, log_propensities: Matrix) -> None:
-    """-inf is allowed in columns other than the row's own: one logger may never do what another did."""
     if log_propensities.ndim != 2 or len(log_propensities) != batch.rows:
         raise BadInput(
             f"log_propensities needs one row a logged action and one column a logger, got shape "
             f"{log_propensities.shape} for {batch.rows} rows"
         )
-    check_log_propensities(log_propensities)
-    if batch.logger.min() < 0 or batch.logger.max() >= log_propensities.shape[1]:
+    loggers = log_propensities.shape[1]
+    if batch.logger.min() < 0 or batch.logger.max() >= loggers:
         raise BadInput(
-            f"logger ids must lie in 0..{log_propensities.shape[1] - 1}, the columns of log_propensities, "
-            f"got {batch.logger.min()} to {batch.logger.max()}; number the loggers with index_loggers"
+            f"logger ids must lie in 0..{loggers - 1}, the columns of log_propensities, "
+            f"got {batch.logger.min()} to {batch.logger.max()}; number the loggers from 0"
         )
-    own = log_propensities[np.arange(batch.rows), batch.logger]
-    off = ~np.isclose(own, batch.log_propensity, rtol=PROPENSITY_TOLERANCE, atol=PROPENSITY_TOLERANCE)
-    if off.any():
-        row = int(np.flatnonzero(off)[0])
-        raise BadInput(
-            f"row {row} has log propensity {batch.log_propensity[row]:.6g} but {own[row]:.6g} in column "
-            f"{batch.logger[row]} of log_propensities; order the columns by logger id"
-        )
+    names = [str(j) for j in range(loggers)]
+    check_propensities(log_propensities, batch.log_propensity, batch.logger, names, "the log")
 
 
 def _check_loggers(logger: Loggers, loggers: int) -> None:
     if logger.min() < 0:
-        raise BadInput(f"logger ids count from 0, got {logger.min()}; number the loggers with index_loggers")
+        raise BadInput(f"logger ids count from 0, got {logger.min()}; number them so")
     counts = np.bincount(logger, minlength=loggers)
     if (counts == 0).any():
         raise BadInput(
             f"logger {int(np.flatnonzero(counts == 0)[0])} of {loggers} has no rows; drop it, and number the "
-            "others with index_loggers"
+            "others from 0"
         )

@@ -48,21 +48,6 @@ def importance_weights(log_target: Vector, log_propensity: Vector, clip: float =
     return np.exp(log_weights)
 
 
-def self_normalised_weights(log_target: Vector, log_propensity: Vector) -> Vector:
-    """w_i / S with S = (1/n) sum_i w_i, so that the weights have mean 1: (n,).
-
-    Formed from differences of logs: a factor common to all weights cancels even where it would overflow.
-    """
-    log_weights = _log_ratio(log_target, log_propensity)
-    log_mean = float(logsumexp(log_weights)) - math.log(len(log_weights))
-    if log_mean == -math.inf:
-        raise BadInput(
-            "self-normalised weights need one row that the policy could have taken, got weight 0 in all "
-            f"{len(log_weights)}; the policy and the log have no action in common"
-        )
-    return np.exp(log_weights - log_mean)
-
-
 def log_mixture(log_propensities: Matrix, counts: Vector) -> Vector:
     """log h_avg(y|x) = log sum_j (n_j / n) h_j(y|x) (section 6), over the last axis of (..., J)."""
     if log_propensities.shape[-1] != len(counts):
@@ -72,36 +57,6 @@ def log_mixture(log_propensities: Matrix, counts: Vector) -> Vector:
         )
     shares = np.asarray(counts, dtype=np.float64) / np.sum(counts)
     return np.asarray(logsumexp(log_propensities, b=shares, axis=-1), dtype=np.float64)
-
-
-def check_log_propensity(log_propensity: Vector) -> None:
-    """Refuse log propensities that no policy can have given to an action it took."""
-    if np.isnan(log_propensity).any():
-        row = int(np.flatnonzero(np.isnan(log_propensity))[0])
-        raise BadInput(
-            f"log propensity of row {row} is NaN; log it when the action is taken, or drop the row"
-        )
-    if (log_propensity > 0).any():
-        row = int(np.flatnonzero(log_propensity > 0)[0])
-        raise BadInput(
-            f"log propensity of row {row} is {log_propensity[row]:g}, a propensity above 1; "
-            "give the natural logarithm of a probability, not the probability"
-        )
-    if np.isneginf(log_propensity).any():
-        row = int(np.flatnonzero(np.isneginf(log_propensity))[0])
-        raise BadInput(
-            f"log propensity of row {row} is -inf, a propensity of 0 for an action that was taken; "
-            "keep propensities in the log domain from the start so that they cannot round to 0"
-        )
-
-
-def check_log_propensities(log_propensities: Matrix) -> None:
-    """Refuse tables (n, J) of what no probability has for its logarithm; -inf is that of 0."""
-    if np.isnan(log_propensities).any() or (log_propensities > 0).any():
-        raise BadInput(
-            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
-            "under every logger"
-        )
 
 
 def _log_ratio(log_target: Vector, log_propensity: Vector) -> Vector:

@@ -16,7 +16,7 @@ from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.columns import feature_columns
-from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, Chunk
+from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, ColumnBatch
 
 
 class Policy(Protocol):
@@ -81,7 +81,7 @@ def _read(path: Path, width: int) -> Iterator[_Block]:
         for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
             rows = np.arange(done, done + len(batch), dtype=np.int64)
             done += len(batch)
-            x = Chunk(path.name, rows, batch).features(features)
+            x = ColumnBatch(path.name, rows, batch).features(features)
             check_features(x, width, path.name, rows)
             yield _Block(batch.column("context").to_pylist() if "context" in names else rows.tolist(), x)
     except BadInput:

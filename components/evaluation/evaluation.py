@@ -1,12 +1,14 @@
 """A policy's risk from the logs alone: every estimator, both intervals, support, and which one to trust."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.labels import Matrix, Vector, greedy, log_probability
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.context_sums import ScoredLog, Sums, context_sums, total_sums
 from multilogger.components.evaluation.intervals import (
@@ -156,7 +158,7 @@ def _bernstein(
     max_weights: MaxWeights | None,
     level: float,
 ) -> Interval | None:
-    """The empirical-Bernstein interval, where one is valid; see `bernstein.py`."""
+    """The empirical-Bernstein interval, where one is valid; see `intervals.py`."""
     clipped = name.endswith("clipped")
     if name.endswith("-sn") or name == DR or not (clipped or max_weights):
         return None
@@ -171,3 +173,29 @@ def _bernstein(
     if name.startswith("weighted"):
         return bernstein_interval(by_logger(log, weights, bound, shares[name]), log.max_loss, level, clipped)
     return bernstein_interval(whole_log(log, weights, bound), log.max_loss, level, clipped)
+
+
+def greedy_log_propensity(logits: Matrix, logger_logits: Sequence[Matrix]) -> Vector:
+    """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
+    likeliest = greedy(logits)
+    under = [log_probability(other, likeliest) for other in logger_logits]
+    return np.asarray(np.max(under, axis=0), dtype=np.float64)
+
+
+def known_max_weights(logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector) -> MaxWeights:
+    """The largest weights over all contexts and actions, from logits (m, q) of the policy and the loggers."""
+    own = [exact_divergence(logits, other).log_max_ratio for other in logger_logits]
+    average = harmonic_divergence_bound(logits, logger_logits, counts).log_max_ratio
+    with np.errstate(over="ignore"):
+        return MaxWeights(np.exp(np.array(own)), float(np.exp(average)))
+
+
+def stated_max_weights(log: ScoredLog, max_weight: float, name: str) -> MaxWeights:
+    """The largest weight as a person says it, which no row may exceed; `name` is what the person wrote."""
+    largest = float(log.weights.max())
+    if largest > max_weight:
+        raise BadInput(
+            f"{name} is {max_weight:g}, but a row of the log has weight {largest:.4g}; "
+            "give the largest that could ever occur"
+        )
+    return MaxWeights(np.full(log.loggers, max_weight), max_weight)

@@ -1,6 +1,7 @@
 """The picture of an evaluation: estimates with both intervals, the loggers' own losses, effective rows."""
 
 import math
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from multilogger.components.evaluation.evaluation import EstimateRow, PolicyEval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, BLUE, PALE, ORANGE = "#1f2933", "#1f5fa8", "#b7cde6", "#c2571a"
 LINES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
@@ -15,11 +17,20 @@ LINES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 
 def draw_evaluation(result: PolicyEvaluation, title: str, level: float, stem: Path) -> tuple[Path, Path]:
     """Write `<stem>.png` and `<stem>.svg`; the same numbers give the same bytes."""
-    import matplotlib as mpl
+    with _style():
+        figure = evaluation_figure(result, title, level)
+        png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
+        figure.savefig(png, dpi=160, metadata={"Software": None})
+        figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    return png, svg
+
+
+def evaluation_figure(result: PolicyEvaluation, title: str, level: float) -> "Figure":
+    """The picture, which no window knows of until it is shown."""
     from matplotlib.figure import Figure
 
     height = 1.9 + 0.34 * max(len(result.estimates), 4)
-    with mpl.rc_context({"svg.hashsalt": "multilogger", "font.size": 9, "axes.spines.right": False}):
+    with _style():
         figure = Figure(figsize=(9.5, height), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(3, 1))
         _draw_estimates(left, result, level)
@@ -28,10 +39,13 @@ def draw_evaluation(result: PolicyEvaluation, title: str, level: float, stem: Pa
         figure.legend(
             *left.get_legend_handles_labels(), loc="outside lower left", ncols=3, frameon=False, fontsize=8
         )
-        png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
-        figure.savefig(png, dpi=160, metadata={"Software": None})
-        figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    return png, svg
+    return figure
+
+
+def _style() -> AbstractContextManager[None]:
+    import matplotlib as mpl
+
+    return mpl.rc_context({"svg.hashsalt": "multilogger", "font.size": 9, "axes.spines.right": False})
 
 
 def _draw_estimates(axes: "Axes", result: PolicyEvaluation, level: float) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.labels import Actions, Matrix, greedy, log_probability
+from multilogger.components.estimators.checks import check_propensities
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
@@ -27,12 +28,8 @@ from multilogger.components.evaluation.loss_model import (
 )
 from multilogger.components.evaluation.row_sample import Block
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
-from multilogger.components.log.checks import (
-    check_features,
-    check_propensities,
-    checked_actions,
-)
-from multilogger.components.log.files import Chunk, LogFiles
+from multilogger.components.log.checks import check_features, checked_actions
+from multilogger.components.log.files import ColumnBatch, LogFiles
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class _Seen:
     logits: Matrix
     action: Actions
     x: NDArray[np.float32] | None
-    chunk: Chunk
+    chunk: ColumnBatch
 
     def rows(self, log: ScoredLog) -> ModelRows:
         """What a model of the loss is shown of them."""
@@ -154,7 +151,7 @@ def _look(
 ) -> Iterator[_Seen]:
     """Actions and the policy's logits, batch by batch."""
     done = 0
-    for chunk in files.chunks(files.columns.dear):
+    for chunk in files.batches(files.columns.dear):
         at = slice(done, done + len(chunk))
         done += len(chunk)
         raw = chunk.matrix(files.columns.action)
@@ -175,12 +172,8 @@ def _fill(log: ScoredLog, seen: _Seen, files: LogFiles) -> None:
     log.log_target[seen.at] = log_probability(seen.logits, seen.action)
     log.log_greedy[seen.at] = log_probability(seen.logits, likeliest)
     log.is_greedy[seen.at] = (likeliest == seen.action).all(axis=1)
-    name = files.columns.propensities
-    if name is not None and log.log_average is not None:
-        table = seen.chunk.matrix(name)
-        if not files.columns.are_log:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                table = np.log(table)
+    if log.log_average is not None:
+        table = seen.chunk.log_propensities(files.columns)
         own, logger = log.log_propensity[seen.at], log.logger[seen.at]
         check_propensities(table, own, logger, log.names, seen.chunk.where)
         log.log_average[seen.at] = log_mixture(table, log.counts)

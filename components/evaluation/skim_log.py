@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.labels import Vector
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import check_losses, checked_log_propensity
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.context_logits import ContextLogits
 from multilogger.components.evaluation.context_sums import Contexts
-from multilogger.components.log.checks import check_loggers, check_losses, checked_log_propensity
+from multilogger.components.log.checks import check_loggers
 from multilogger.components.log.files import Indexed, LogFiles, index_labels
 
 Advance = Callable[[float], None]
@@ -34,7 +35,7 @@ def skim(files: LogFiles, max_loss: float, advance: Advance) -> Skimmed:
     """Read and check the cheap columns; `advance` is told of rows read."""
     columns = files.columns
     loggers, contexts, losses, propensities = [], [], [], []
-    for chunk in files.chunks(columns.cheap):
+    for chunk in files.batches(columns.cheap):
         delta = chunk.numbers(columns.loss)
         check_losses(delta, max_loss, chunk.where, chunk.rows)
         log_propensity = chunk.numbers(columns.propensity)
@@ -46,7 +47,7 @@ def skim(files: LogFiles, max_loss: float, advance: Advance) -> Skimmed:
         advance(len(chunk))
     if not losses:
         raise BadInput(
-            "the log has no rows" + (" for validation; use --all-rows" if files.validation_only else "")
+            "the log has no rows" + (" for validation; use --all-rows" if files.validation else "")
         )
     logger = index_labels(loggers, columns.logger)
     context = index_labels(contexts, "context") if contexts else None
@@ -68,7 +69,7 @@ def _check_stated(files: LogFiles, logger: Indexed) -> None:
     silent = files.stated_loggers - set(logger.labels)
     if silent:
         which = ", ".join(sorted(str(name) for name in silent))
-        side = " for validation" if files.validation_only else ""
+        side = " for validation" if files.validation else ""
         raise BadInput(f"logger {which} has a folder but no rows{side}; remove it, or use other rows")
 
 

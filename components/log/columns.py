@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from multilogger.components.errors import BadInput
 
@@ -30,6 +30,19 @@ class LogColumns:
     @property
     def are_log(self) -> bool:
         return self.propensities is not None and self.propensities.startswith("log_")
+
+    def need(self, which: Literal["context", "propensities", "validation"]) -> str:
+        """A column that a log may do without, for those who cannot."""
+        name: str | None = getattr(self, which)
+        if name is None:
+            raise BadInput(f"the log has no column {which!r}, which is needed here; add it")
+        return name
+
+    @property
+    def learned(self) -> list[str]:
+        """Columns that learning reads, but for the logger's."""
+        wanted = [self.need(name) for name in ("context", "propensities", "validation")]
+        return [self.action, self.loss, self.propensity, *wanted]
 
     @property
     def cheap(self) -> list[str]:
@@ -61,7 +74,7 @@ def find_columns(names: list[str], contexts_given: bool) -> LogColumns:
             f"contexts are given apart but the log has no column 'context' that names them, only "
             f"{_list(names)}; add it, or put the features into each row"
         )
-    features = () if contexts_given else _features(names)
+    features = () if contexts_given else feature_columns(names)
     propensities = [name for name in ("log_propensities", "propensities") if name in names]
     return LogColumns(
         loss=loss,
@@ -73,7 +86,8 @@ def find_columns(names: list[str], contexts_given: bool) -> LogColumns:
     )
 
 
-def _features(names: list[str]) -> tuple[str, ...]:
+def feature_columns(names: list[str]) -> tuple[str, ...]:
+    """The feature columns of a log or of a file of contexts."""
     if "x" in names:
         return ("x",)
     numbers = sorted(int(match[1]) for name in names if (match := FEATURE.fullmatch(name)))
@@ -88,11 +102,6 @@ def _features(names: list[str]) -> tuple[str, ...]:
     return tuple(f"x{number}" for number in numbers)
 
 
-def feature_columns(names: list[str]) -> tuple[str, ...]:
-    """The feature columns of a file of contexts."""
-    return _features(names)
-
-
 def _one_of(names: list[str], wanted: tuple[str, ...], meaning: str) -> str:
     for name in wanted:
         if name in names:
@@ -105,8 +114,3 @@ def _one_of(names: list[str], wanted: tuple[str, ...], meaning: str) -> str:
 
 def _list(names: list[str]) -> str:
     return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-
-
-def schema_names(schema: Any) -> list[str]:
-    """Column names of an Arrow schema."""
-    return [str(name) for name in schema.names]

@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector, log_normaliser, log_probability_at
+from multilogger.components.actions.labels import (
+    Actions,
+    Matrix,
+    Vector,
+    log_normaliser,
+    log_probability_at,
+)
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.log.columns import LogColumns
+from multilogger.components.log.files import ColumnBatch
 from multilogger.components.log.memory import TrainingLog
-from multilogger.components.log.schema import ROW_GROUP_ROWS, LogRows, to_rows
+from multilogger.components.log.schema import ROW_GROUP_ROWS, LogRows
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -25,14 +34,31 @@ class RowGroup:
     path: str
     metadata: "pq.FileMetaData"
     number: int
+    columns: LogColumns
 
     def read(self, chunk_rows: int = ROW_GROUP_ROWS) -> Iterator[LogRows]:
         """Its rows, at most `chunk_rows` at a time."""
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(self.path, metadata=self.metadata) as file:
-            for batch in file.iter_batches(chunk_rows, row_groups=[self.number], use_threads=False):
-                yield to_rows(batch)
+            for batch in file.iter_batches(
+                chunk_rows, row_groups=[self.number], columns=self.columns.learned, use_threads=False
+            ):
+                rows = np.arange(len(batch), dtype=np.int64)
+                yield to_rows(ColumnBatch(self.path, rows, batch), self.columns)
+
+
+def to_rows(batch: ColumnBatch, columns: LogColumns) -> LogRows:
+    """What learning reads of a batch."""
+    own = batch.numbers(columns.propensity)
+    return LogRows(
+        context=np.asarray(batch.batch.column(columns.need("context"))),
+        action=batch.matrix(columns.action).astype(np.uint8),
+        delta=batch.numbers(columns.loss),
+        log_propensity=own if columns.is_log else np.log(own),
+        log_propensities=batch.log_propensities(columns),
+        validation=np.asarray(batch.batch.column(columns.need("validation"))),
+    )
 
 
 @dataclass(frozen=True)
@@ -114,6 +140,11 @@ class StreamedLog:
     @property
     def features(self) -> int:
         return int(self.x.shape[1])
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](self.labels)
 
     @property
     def total_delta(self) -> float:

@@ -1,4 +1,8 @@
-"""A log of Parquet files, streamed: one file or a folder, with any labels for loggers and contexts."""
+"""The reader of logs: Parquet files, streamed as batches of columns, for learning and evaluation alike.
+
+A log is one file or a folder, with any labels for loggers and contexts. That of `replay` and a person's own
+differ only in which columns are there.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +15,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.log.columns import LogColumns, find_columns, schema_names
+from multilogger.components.log.columns import LogColumns, find_columns
 
 BATCH_ROWS = 16384
 READ_ERRORS = (
@@ -24,7 +28,7 @@ READ_ERRORS = (
 
 
 @dataclass(frozen=True)
-class Chunk:
+class ColumnBatch:
     """Some rows of one file: `where` it is, the `rows` (m,) within it, and an Arrow batch of them."""
 
     where: str
@@ -36,33 +40,49 @@ class Chunk:
 
     def numbers(self, name: str) -> Vector:
         """A column as float64, missing values as NaN: (m,)."""
+        column = self._cast(self.batch.column(name), name)
+        return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def _cast(self, column: Any, name: str) -> Any:
         import pyarrow as pa
 
         try:
-            column = self.batch.column(name).cast(pa.float64())
+            return column.cast(pa.float64())
         except READ_ERRORS as error:
             raise BadInput(f"{self.where}: column {name!r} must hold numbers ({error})") from error
-        return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
-    def matrix(self, name: str) -> Matrix:
-        """A column of lists of one length: (m, length)."""
+    def matrix(self, name: str) -> NDArray[Any]:
+        """A column of lists of one length, whole numbers as they are and others as float64: (m, length)."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         column = self.batch.column(name)
-        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or _is_fixed(column)):
+        fixed = pa.types.is_fixed_size_list(column.type)
+        if not (fixed or pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
             raise BadInput(f"{self.where}: column {name!r} must hold lists of numbers, got {column.type}")
         if column.null_count:
             raise BadInput(f"{self.where}: column {name!r} is missing in {column.null_count} rows; drop them")
-        lengths = np.unique(np.asarray(pc.list_value_length(column)))
+        width = column.type.list_size if fixed else self._length(column, name)
+        values = column.flatten()
+        if values.null_count or not pa.types.is_integer(values.type):
+            values = self._cast(values, name)
+        return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(self), width)
+
+    def _length(self, lists: Any, name: str) -> int:
+        import pyarrow.compute as pc
+
+        lengths = np.unique(np.asarray(pc.list_value_length(lists)))
         if len(lengths) > 1:
             raise BadInput(
                 f"{self.where}: the lists of column {name!r} must have one length, "
                 f"got {lengths[0]} to {lengths[-1]}"
             )
-        width = int(lengths[0]) if len(lengths) else 0
-        values = column.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
-        return np.asarray(values, dtype=np.float64).reshape(len(self), width)
+        return int(lengths[0]) if len(lengths) else 0
+
+    def log_propensities(self, columns: LogColumns) -> Matrix:
+        """Log propensities under every logger, from either form: (m, J)."""
+        table = np.asarray(self.matrix(columns.need("propensities")), dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return table if columns.are_log else np.log(table)
 
     def features(self, names: Sequence[str]) -> NDArray[np.float32]:
         """Contexts from a list column `x`, or from a column a feature: (m, d)."""
@@ -74,12 +94,12 @@ class Chunk:
 
 @dataclass(frozen=True)
 class LogFiles:
-    """An open log; `validation_only` leaves out rows whose `validation` is false."""
+    """An open log; `validation`, if it is not None, leaves out the rows of the other side of the split."""
 
     dataset: Any
     columns: LogColumns
     base: Path
-    validation_only: bool = False
+    validation: bool | None = None
 
     @property
     def rows(self) -> int:
@@ -94,7 +114,7 @@ class LogFiles:
         keys = [ds.get_partition_keys(f.partition_expression) for f in self.dataset.get_fragments()]
         return {key["logger"] for key in keys if "logger" in key}
 
-    def chunks(self, names: list[str]) -> Iterator[Chunk]:
+    def batches(self, names: list[str]) -> Iterator[ColumnBatch]:
         """The rows batch by batch, always in the same order; only the named columns are read."""
         for fragment in self.dataset.get_fragments():
             where = Path(fragment.path)
@@ -103,11 +123,11 @@ class LogFiles:
             for batch in self._batches(fragment, names, str(where)):
                 rows = np.arange(done, done + len(batch), dtype=np.int64)
                 done += len(batch)
-                chunk = Chunk(str(where), rows, batch)
-                if self.validation_only:
-                    chunk = _validation_rows(chunk, self.columns.validation or "validation")
-                if len(chunk):
-                    yield chunk
+                part = ColumnBatch(str(where), rows, batch)
+                if self.validation is not None:
+                    part = _side(part, self.columns.need("validation"), self.validation)
+                if len(part):
+                    yield part
 
     def _batches(self, fragment: Any, names: list[str], where: str) -> Iterator[Any]:
         try:
@@ -138,7 +158,7 @@ def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
         dataset = ds.dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(base))
     except READ_ERRORS as error:
         raise BadInput(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
-    return LogFiles(dataset, find_columns(schema_names(dataset.schema), contexts_given), base)
+    return LogFiles(dataset, find_columns([str(name) for name in dataset.schema.names], contexts_given), base)
 
 
 @dataclass(frozen=True)
@@ -164,20 +184,9 @@ def index_labels(parts: Sequence[Any], what: str) -> Indexed:
     return Indexed(tuple(values[i] for i in order), place[np.asarray(encoded.indices)])
 
 
-def _validation_rows(chunk: Chunk, name: str) -> Chunk:
+def _side(part: ColumnBatch, name: str, validation: bool) -> ColumnBatch:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    keep = np.asarray(pc.fill_null(chunk.batch.column(name), False))
-    return Chunk(chunk.where, chunk.rows[keep], chunk.batch.filter(_mask(keep)))
-
-
-def _mask(keep: NDArray[np.bool_]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(keep)
-
-
-def _is_fixed(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_fixed_size_list(column.type))
+    keep = np.asarray(pc.fill_null(part.batch.column(name), False)) == validation
+    return ColumnBatch(part.where, part.rows[keep], part.batch.filter(pa.array(keep)))

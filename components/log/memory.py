@@ -3,18 +3,19 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from multilogger.components.actions.labels import Actions, Matrix, Vector, log_probability_at
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import WeighedRows
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
 from multilogger.components.estimators.weights import importance_weights, log_mixture
+from multilogger.components.log.checks import check_contexts, check_tables
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class TrainingLog:
     def labels(self) -> int:
         """q, also the largest Hamming loss L."""
         return int(self.action.shape[1])
+
+    @property
+    def space(self) -> ActionSpace:
+        """What its actions are."""
+        return SPACES["labels"](self.labels)
 
     @property
     def total_delta(self) -> float:
@@ -153,29 +159,3 @@ def _check_columns(log: TrainingLog) -> None:
             "action must be (n, q) and log_propensities (n, J), got shapes "
             f"{log.action.shape} and {log.log_propensities.shape}"
         )
-
-
-def check_contexts(context: NDArray[np.integer[Any]], contexts: int) -> None:
-    """Refuse rows (n,) of contexts that are not among the m at hand."""
-    if len(context) and not 0 <= context.min() <= context.max() < contexts:
-        raise BadInput(
-            f"context numbers must lie in 0..{contexts - 1}, got {context.min()} to {context.max()}; "
-            "give the contexts that the log was made from"
-        )
-
-
-def check_tables(
-    logger_logits: tuple[Matrix, ...], truth: Labels | None, loggers: int, shape: tuple[int, int]
-) -> None:
-    """Refuse logits of other loggers than the log's, and tables of other contexts; none at all may do."""
-    if logger_logits and len(logger_logits) != loggers:
-        raise BadInput(f"logits of {loggers} loggers are needed, got {len(logger_logits)}")
-    for table in logger_logits:
-        _check_table(table, shape)
-    if truth is not None:
-        _check_table(truth, shape)
-
-
-def _check_table(table: NDArray[np.generic], shape: tuple[int, int]) -> None:
-    if table.shape != shape:
-        raise BadInput(f"logger_logits and truth must be (contexts, labels) = {shape}, got {table.shape}")

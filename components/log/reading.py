@@ -1,6 +1,8 @@
 """A bandit log on disk to the log of a learner: read as a whole, opened to be streamed, or thinned."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,34 +10,56 @@ from numpy.typing import NDArray
 from multilogger.components.actions.labels import Matrix
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.weights import check_log_propensities
-from multilogger.components.log.disk import RowGroup, Side, StreamedLog
-from multilogger.components.log.memory import TrainingLog, check_contexts, check_tables
-from multilogger.components.log.schema import LogRows, open_log, to_rows
+from multilogger.components.estimators.checks import check_table_of_propensities
+from multilogger.components.log.checks import check_contexts, check_tables
+from multilogger.components.log.disk import RowGroup, Side, StreamedLog, to_rows
+from multilogger.components.log.files import LogFiles, open_log_files
+from multilogger.components.log.memory import TrainingLog
+from multilogger.components.log.schema import LogRows
 
 
 def read_training_log(
     folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Labels | None = None
 ) -> TrainingLog:
     """All rows of the log in a folder, with the contexts `x` (m, d) that it was made from."""
-    table = open_log(folder).to_table()
-    rows = to_rows(table)
+    parts = list(read_rows(open_log_files(folder, contexts_given=True)))
+    return _joined(parts, x, logger_logits, truth)
+
+
+class LogBatch(NamedTuple):
+    """Some rows of a log and the logger of each (n,)."""
+
+    rows: LogRows
+    logger: NDArray[np.int64]
+
+
+def read_rows(files: LogFiles) -> Iterator[LogBatch]:
+    """The rows that learning reads, batch by batch, of a log whose loggers are numbered from 0."""
+    columns = files.columns
+    for batch in files.batches([columns.logger, *columns.learned]):
+        logger = np.asarray(batch.batch.column(columns.logger)).astype(np.int64)
+        yield LogBatch(to_rows(batch, columns), logger)
+
+
+def _joined(
+    parts: Sequence[LogBatch], x: Features, logger_logits: tuple[Matrix, ...], truth: Labels | None
+) -> TrainingLog:
+    """One log in memory of all the parts."""
+
+    def column(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(part.rows, name) for part in parts])
+
     return TrainingLog(
         x=x,
-        context=rows.context.astype(np.int64),
-        action=rows.action,
-        delta=rows.delta,
-        log_propensities=rows.log_propensities,
-        logger=np.asarray(table.column("logger")).astype(np.int64),
-        validation=rows.validation,
+        context=column("context").astype(np.int64),
+        action=column("action"),
+        delta=column("delta"),
+        log_propensities=column("log_propensities"),
+        logger=np.concatenate([part.logger for part in parts]),
+        validation=column("validation"),
         logger_logits=logger_logits,
         truth=truth,
     )
-
-
-def count_rows(folder: Path) -> int:
-    """The rows of a log on disk, from the metadata of its files."""
-    return int(open_log(folder).count_rows())
 
 
 def open_streamed_log(
@@ -52,7 +76,7 @@ def open_streamed_log(
     for j, own in enumerate(groups):
         for rows in (rows for group in own for rows in group.read()):
             check_contexts(rows.context, contexts)
-            check_log_propensities(rows.log_propensities)
+            check_table_of_propensities(rows.log_propensities, str(folder))
             train_contexts[j] += np.bincount(rows.context[~rows.validation], minlength=contexts)
             for side in (False, True):
                 delta = rows.delta[rows.validation == side]
@@ -77,8 +101,9 @@ def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
     """The row groups of each logger, in the order of the files' names, and the number of labels."""
     import pyarrow.dataset as ds
 
-    dataset = open_log(folder)
-    loggers = dataset.schema.field("log_propensities").type.list_size
+    files = open_log_files(folder, contexts_given=True)
+    dataset, columns = files.dataset, files.columns
+    loggers = dataset.schema.field(columns.need("propensities")).type.list_size
     groups: list[list[RowGroup]] = [[] for _ in range(loggers)]
     for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
         logger = int(ds.get_partition_keys(fragment.partition_expression)["logger"])
@@ -88,29 +113,19 @@ def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
                 f"{fragment.path}"
             )
         metadata = fragment.metadata
-        groups[logger] += [RowGroup(fragment.path, metadata, i) for i in range(metadata.num_row_groups)]
-    return tuple(tuple(own) for own in groups), int(dataset.schema.field("action").type.list_size)
+        numbers = range(metadata.num_row_groups)
+        groups[logger] += [RowGroup(fragment.path, metadata, i, columns) for i in numbers]
+    return tuple(tuple(own) for own in groups), int(dataset.schema.field(columns.action).type.list_size)
 
 
 def thin_log(log: StreamedLog, rows: int, seed: int = 0) -> TrainingLog:
     """At most `rows` rows, in proportion of every logger and side of the split, or one where that is none."""
-    parts: list[LogRows] = []
-    loggers: list[NDArray[np.int64]] = []
-    for j in range(log.loggers):
-        for part in _chosen_rows(log, j, rows / log.rows, np.random.default_rng([seed, j])):
-            parts.append(part)
-            loggers.append(np.full(len(part.delta), j))
-    return TrainingLog(
-        x=log.x,
-        context=np.concatenate([part.context for part in parts]).astype(np.int64),
-        action=np.concatenate([part.action for part in parts]),
-        delta=np.concatenate([part.delta for part in parts]),
-        log_propensities=np.concatenate([part.log_propensities for part in parts]),
-        logger=np.concatenate(loggers),
-        validation=np.concatenate([part.validation for part in parts]),
-        logger_logits=log.logger_logits,
-        truth=log.truth,
-    )
+    parts = [
+        LogBatch(part, np.full(len(part.delta), j))
+        for j in range(log.loggers)
+        for part in _chosen_rows(log, j, rows / log.rows, np.random.default_rng([seed, j]))
+    ]
+    return _joined(parts, log.x, log.logger_logits, log.truth)
 
 
 def _chosen_rows(log: StreamedLog, logger: int, share: float, rng: np.random.Generator) -> list[LogRows]:
@@ -132,11 +147,4 @@ def _chosen_rows(log: StreamedLog, logger: int, share: float, rng: np.random.Gen
 
 
 def _take(rows: LogRows, kept: NDArray[np.int64]) -> LogRows:
-    return LogRows(
-        context=rows.context[kept],
-        action=rows.action[kept],
-        delta=rows.delta[kept],
-        log_propensity=rows.log_propensity[kept],
-        log_propensities=rows.log_propensities[kept],
-        validation=rows.validation[kept],
-    )
+    return LogRows(*(column[kept] for column in vars(rows).values()))

@@ -1,4 +1,4 @@
-"""The bandit log: one Arrow schema, declared here, and how its rows become arrays again.
+"""The bandit log of `replay`: its Arrow schema, its rows as arrays, and where its files stand.
 
 A log is a folder of Parquet files, `logger=<j>/pass=<r>/rows.parquet`; logger and pass are columns
 that come from the path.
@@ -15,7 +15,6 @@ from multilogger.components.actions.labels import Actions, Matrix, Vector
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
 
 ROW_GROUP_ROWS = 16384  # fixed: the bytes of a file must not depend on how its rows were computed
@@ -51,6 +50,8 @@ def log_schema(labels: int, loggers: int, origin: LogOrigin | None = None) -> "p
     def column(name: str, kind: "pa.DataType", meaning: str) -> "pa.Field":
         return pa.field(name, kind, nullable=False, metadata={"meaning": meaning})
 
+    # These words are bytes of every file, and so part of the keys of later stages: whoever changes one gives
+    # `replay` a new version.
     columns = [
         column("context", pa.int32(), "row of the train split, from 0"),
         column("action", pa.list_(pa.uint8(), labels), "sampled label vector y, one 0 or 1 a label"),
@@ -88,33 +89,6 @@ def to_table(rows: LogRows, schema: "pa.Schema") -> "pa.Table":
     return pa.Table.from_arrays([a.cast(f.type) for a, f in zip(arrays, schema, strict=True)], schema=schema)
 
 
-def to_rows(batch: "pa.RecordBatch | pa.Table") -> LogRows:
-    """An Arrow batch of the log as arrays."""
-
-    def matrix(name: str) -> NDArray[np.generic]:
-        lists = batch.column(name)
-        chunk = lists.combine_chunks() if hasattr(lists, "combine_chunks") else lists
-        return np.asarray(chunk.flatten()).reshape(len(batch), chunk.type.list_size)
-
-    return LogRows(
-        context=np.asarray(batch.column("context")),
-        action=matrix("action").astype(np.uint8),
-        delta=np.asarray(batch.column("delta")).astype(np.float64),
-        log_propensity=np.asarray(batch.column("log_propensity")),
-        log_propensities=matrix("log_propensities").astype(np.float64),
-        validation=np.asarray(batch.column("validation")),
-    )
-
-
 def log_file(folder: Path, logger: int, pass_: int) -> Path:
     """Where the rows of one logger and pass stand below the folder of a log."""
     return folder / f"logger={logger}" / f"pass={pass_}" / "rows.parquet"
-
-
-def open_log(folder: Path) -> "ds.Dataset":
-    """The log as an Arrow dataset, to be streamed batch by batch."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    parts = pa.schema([("logger", pa.int16()), ("pass", pa.int16())])
-    return ds.dataset(folder, format="parquet", partitioning=ds.partitioning(parts, flavor="hive"))

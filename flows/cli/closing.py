@@ -1,10 +1,29 @@
-"""The last lines of a command: where to look at what it made."""
+"""The last lines of a command: how much was computed, and where to look at it."""
 
 import shutil
 import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from multilogger.tasks.engine.runner import Outcome
+
+
+def how_much(started: float, noun: str, computed: int, reused: int) -> None:
+    """What was computed and what was there already, since `started` on the monotonic clock."""
+    made = f"{computed} {noun}" + ("" if computed == 1 else "s")
+    typer.echo(f"Computed    {made}, {reused} from the cache, in {time.monotonic() - started:.0f} s")
+
+
+def how_many_stages(started: float, outcomes: "Iterable[Outcome]") -> None:
+    """The same of stages: one restored from MLflow was there already, one that was skipped does not count."""
+    statuses = [outcome.status.value for outcome in outcomes]
+    computed = statuses.count("computed")
+    how_much(started, "stage", computed, len(statuses) - computed - statuses.count("skipped"))
 
 
 def where_to_look(run_id: str) -> None:

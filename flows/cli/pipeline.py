@@ -1,11 +1,12 @@
 """One pipeline: logs, a policy from them, or one stage again."""
 
+import time
 from functools import partial
 from typing import Annotated
 
 import typer
 
-from multilogger.flows.cli.closing import as_typed, where_to_look
+from multilogger.flows.cli.closing import as_typed, how_many_stages, where_to_look
 from multilogger.flows.cli.options import (
     Dataset,
     Features,
@@ -35,6 +36,7 @@ def prepare(
     refresh: Annotated[bool, typer.Option(help="Compute every stage again.")] = False,
 ) -> None:
     """Make bandit logs: download, reduce, train-loggers, replay."""
+    started = time.monotonic()
     with one_line_errors(context.obj):
         from multilogger.flows.pipelines.pipeline import PREPARE
         from multilogger.flows.pipelines.settings import parse_assignments, pipeline_settings
@@ -54,8 +56,7 @@ def prepare(
             "Policies on test: expected and greedy loss", policy_rows(done.outcomes["train-loggers"])
         )
         terminal.table("Bandit log", log_rows(done.outcomes["replay"]))
-        if all(outcome.status != "computed" for outcome in done.outcomes.values()):
-            typer.echo("Every stage was taken from the cache.")
+        how_many_stages(started, done.outcomes.values())
         where_to_look(done.run_id)
 
 
@@ -74,6 +75,7 @@ def learn(
     refresh: Annotated[bool, typer.Option(help="Learn and evaluate again.")] = False,
 ) -> None:
     """Learn a policy from bandit logs and evaluate it; makes the logs first if need be."""
+    started = time.monotonic()
     with one_line_errors(context.obj):
         from multilogger.flows.pipelines.pipeline import LEARN, PREPARE
         from multilogger.flows.pipelines.settings import check_read, parse_assignments, pipeline_settings
@@ -101,6 +103,7 @@ def learn(
         terminal.table("Validation rows: estimated risk", estimate_rows(done.outcomes))
         if weak := weak_estimates(done.outcomes):
             terminal.say(weak)
+        how_many_stages(started, done.outcomes.values())
         where_to_look(done.run_id)
 
 
@@ -123,6 +126,7 @@ def stage(
     ] = None,
 ) -> None:
     """Run one stage alone, from inputs that are in the cache or in MLflow."""
+    started = time.monotonic()
     with one_line_errors(context.obj):
         from multilogger.components.errors import BadInput
         from multilogger.flows.pipelines.pipeline import LEARN, PREPARE
@@ -135,10 +139,11 @@ def stage(
         if run is not None:
             from multilogger.flows.pipelines.rerun_report import rerun_and_report
 
-            new_run = rerun_and_report(context, name, run, assignments or [], refresh)
-            where_to_look(new_run)
+            done = rerun_and_report(context, name, run, assignments or [], refresh)
+            how_many_stages(started, done.outcomes)
+            where_to_look(done.run_id)
             if name == "learn":
-                typer.echo(f"Evaluate it {as_typed()} stage evaluate --run {new_run}")
+                typer.echo(f"Evaluate it {as_typed()} stage evaluate --run {done.run_id}")
             return
         typed = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
         settings = typed
@@ -157,4 +162,5 @@ def stage(
         if done.inputs:
             terminal.table("Inputs", stage_rows(done.inputs))
         terminal.table("Result", stage_rows({name: done.outcome}))
+        how_many_stages(started, done.outcomes)
         where_to_look(done.outcome.artifact.run_id)

@@ -1,12 +1,13 @@
 """Many pipelines: tables and figures, now or by the clock, and the runs side by side."""
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from multilogger.flows.cli.closing import from_here, where_to_look
+from multilogger.flows.cli.closing import from_here, how_much, where_to_look
 from multilogger.flows.cli.options import (
     Dataset,
     Datasets,
@@ -35,6 +36,7 @@ def reproduce(
     assignments: Set = None,
 ) -> None:
     """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
+    started = time.monotonic()
     with one_line_errors(context.obj):
         from multilogger.flows.reproduction.parameters import check_plan, reproduce_parameters
         from multilogger.flows.servers.session import flow_session
@@ -52,6 +54,7 @@ def reproduce(
             terminal.table(title, rows)
         for note in reproduction_notes(done.reproduction):
             typer.echo(f"{note}\n")
+        how_much(started, "cell", done.computed, done.reused)
         typer.echo(f"Report      {from_here(done.out / 'report.html')}")
         where_to_look(done.run_id)
         if done.failures:

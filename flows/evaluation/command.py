@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from multilogger.components.evaluation.tables import estimate_table, logger_table
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
-from multilogger.flows.evaluation.files import estimate_table, logger_table, metrics_of, write_files
+from multilogger.flows.evaluation.files import metrics_of, write_files
 from multilogger.flows.terminal.out_folder import check_folder, writable_folder
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.locks import FileLock

@@ -1,6 +1,5 @@
 """Off-policy evaluation of one policy on one log: find both, choose the rows, estimate."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,9 +11,11 @@ from multilogger.components.evaluation.evaluation import (
     PolicyEvaluation,
     Request,
     evaluate_policy,
+    stated_max_weights,
 )
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
+from multilogger.components.evaluation.tables import evaluation_notes
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
 from multilogger.tasks.engine.progress import SilentBar, open_bar
@@ -83,7 +84,7 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
     named = find_policy(options.policy, Store.current())
     source = find_log(options.logs.expanduser().absolute(), named.policy, options.contexts)
     side, why = choose_rows(options, named, source)
-    source = replace(source, files=replace(source.files, validation_only=side))
+    source = replace(source, files=replace(source.files, validation=True if side else None))
     rng = np.random.default_rng(options.seed)
     scored = _score(source, named, options, rng)
     max_weights = _max_weights(scored, source, options)
@@ -92,7 +93,7 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
         result = evaluate_policy(
             scored.log, scored.model, request, rng, max_weights, source.greedy_log_propensity(), advance
         )
-    return Evaluated(result, (why, *_notes(scored, max_weights)), named, source)
+    return Evaluated(result, (why, *evaluation_notes(scored, max_weights, "--max-weight")), named, source)
 
 
 def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> tuple[bool, str]:
@@ -151,34 +152,4 @@ def _score(
 def _max_weights(scored: Scored, source: LogSource, options: EvaluateOptions) -> MaxWeights | None:
     if options.max_weight is None:
         return source.max_weights(scored.log.counts)
-    largest = float(scored.log.weights.max())
-    if largest > options.max_weight:
-        raise BadInput(
-            f"--max-weight is {options.max_weight:g}, but a row of the log has weight {largest:.4g}; "
-            "give the largest that could ever occur"
-        )
-    return MaxWeights(np.full(scored.log.loggers, options.max_weight), options.max_weight)
-
-
-def _notes(scored: Scored, max_weights: MaxWeights | None) -> Iterator[str]:
-    if scored.log.loggers == 1:
-        yield "One logger: naive, weighted and balanced are all plain IPS."
-    if scored.log.log_average is None:
-        yield (
-            "No balanced estimators: the log has no column log_propensities with the propensities of each "
-            "action under every logger."
-        )
-    if not scored.contexts_known:
-        yield (
-            "Rows are taken as independent: the log has no column 'context' that says which share a context."
-        )
-    if scored.model is not None and scored.fitted_rows < scored.log.rows:
-        yield (
-            f"The loss model of dr was fitted to {scored.fitted_rows:,} of the {scored.log.rows:,} rows, "
-            "drawn at random; dr itself uses them all."
-        )
-    if max_weights is None:
-        yield (
-            "Bernstein intervals for clipped estimators only: the largest possible weight is not known "
-            "(--max-weight says it)."
-        )
+    return stated_max_weights(scored.log, options.max_weight, "--max-weight")

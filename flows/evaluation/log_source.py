@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from multilogger.components.actions.labels import Matrix, Vector, greedy, log_probability
+from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
-from multilogger.components.evaluation.evaluation import MaxWeights
+from multilogger.components.evaluation.evaluation import MaxWeights, greedy_log_propensity, known_max_weights
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry
@@ -41,19 +38,13 @@ class LogSource:
         """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
         if self.contexts is None or not self.logger_logits:
             return None
-        likeliest = greedy(self.contexts.logits)
-        under = [log_probability(logits, likeliest) for logits in self.logger_logits]
-        return np.asarray(np.max(under, axis=0), dtype=np.float64)
+        return greedy_log_propensity(self.contexts.logits, self.logger_logits)
 
     def max_weights(self, counts: Vector) -> MaxWeights | None:
         """The largest weights over all contexts and actions, from the loggers themselves."""
         if self.contexts is None or not self.logger_logits:
             return None
-        logits = self.contexts.logits
-        own = [exact_divergence(logits, other).log_max_ratio for other in self.logger_logits]
-        average = harmonic_divergence_bound(logits, self.logger_logits, counts).log_max_ratio
-        with np.errstate(over="ignore"):
-            return MaxWeights(np.exp(np.array(own)), float(np.exp(average)))
+        return known_max_weights(self.contexts.logits, self.logger_logits, counts)
 
 
 def find_log(path: Path, policy: Policy, contexts: Path | None) -> LogSource:

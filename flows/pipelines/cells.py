@@ -55,7 +55,11 @@ class Cell(BaseModel):
         return " · ".join(part for part in parts if part)
 
     def chosen(self) -> PipelineSettings:
-        """The settings of every stage; raises `BadInput` if one is wrong."""
+        """The settings of every stage, built once; raises `BadInput` if one is wrong."""
+        return self._chosen
+
+    @cached_property
+    def _chosen(self) -> PipelineSettings:
         choices = {"learn.method": self.method, "learn.preset": self.preset, **self.settings}
         return pipeline_settings(LEARN, self.dataset, self.seed, self.mirror, choices)
 
@@ -65,12 +69,13 @@ class Cell(BaseModel):
 
     @cached_property
     def _steps(self) -> dict[str, Step]:
-        return learn_steps(self.chosen())
+        return learn_steps(self._chosen)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """A worker process makes its own steps."""
+        """A worker process makes its own settings and steps."""
         state = super().__getstate__()
-        fields = {name: value for name, value in vars(self).items() if name != "_steps"}
+        made = ("_chosen", "_steps")
+        fields = {name: value for name, value in vars(self).items() if name not in made}
         return {**state, "__dict__": fields}
 
     def result(self, evaluation: Evaluation, additivity_p: float | None, page: str) -> CellResult:

@@ -13,7 +13,7 @@ from multilogger.flows.pipelines.pipeline import LEARN
 from multilogger.flows.pipelines.settings import flat, pipeline_settings
 from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 from multilogger.tasks.engine.tracking import BATCH, EXPERIMENT_PREFIX, Tracker, param_text
-from multilogger.tasks.learn import preset_numbers
+from multilogger.tasks.learn_settings import preset_numbers
 from multilogger.tasks.registry import STAGES
 
 if TYPE_CHECKING:

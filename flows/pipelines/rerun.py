@@ -31,6 +31,10 @@ class Rerun:
     inputs: dict[str, Outcome]
     run_id: str
 
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return (*self.inputs.values(), self.outcome)
+
 
 @flow(name="stage", flow_run_name="stage {name} of {dataset} seed {seed}")
 def rerun_stage(

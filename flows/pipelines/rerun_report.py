@@ -1,6 +1,7 @@
 """`multilogger stage --run`: one stage of a finished run again, and what came of it beside what was."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -9,6 +10,9 @@ from multilogger.flows.pipelines.recorded_cells import existing_runs
 from multilogger.flows.pipelines.settings import parse_assignments
 from multilogger.flows.servers.session import flow_session
 from multilogger.flows.terminal.terminal import Rows
+
+if TYPE_CHECKING:
+    from multilogger.flows.pipelines.rerun import Rerun
 
 EXCLUDED = ("dataset", "method", "preset", "seed", "mirror", "train", "test", "features", "labels")
 HEADLINES = {
@@ -23,8 +27,8 @@ HEADLINES = {
 
 def rerun_and_report(
     context: typer.Context, stage: str, run_id: str, assignments: list[str], refresh: bool
-) -> str:
-    """Check everything, run the stage, print the comparison, and return the id of the new run."""
+) -> "Rerun":
+    """Check everything, run the stage, print the comparison, and return what was run."""
     _refuse_other_options(context)
     tracker, changes = existing_runs(), parse_assignments(assignments, stage)
     from multilogger.flows.pipelines.template import nearest_with, read_template
@@ -49,7 +53,7 @@ def rerun_and_report(
     now = tracker.metrics(done.outcome.artifact.run_id)
     if rows := metric_rows(stage, then, now, "template" if earlier is template else "earlier run"):
         terminal.table("Metrics", rows)
-    return done.run_id
+    return done
 
 
 def metric_rows(

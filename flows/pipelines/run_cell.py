@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.champion import promote
 from multilogger.flows.pipelines.flow_run import Finished, flow_run, note_cell_run
-from multilogger.flows.pipelines.pipeline import learn_steps
 from multilogger.flows.pipelines.recorded_cells import recorded_cells
 from multilogger.flows.pipelines.settings import flat
 from multilogger.tasks.cell_metrics import cell_metrics
@@ -43,11 +42,16 @@ def cell_note(dataset: str, preset: str, seed: int, result: Evaluation) -> str:
 
 def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = False) -> Finished:
     """Realise every stage of a cell under a run of its own; `refresh` names stages to compute again."""
-    chosen = cell.chosen()
     with flow_run(
-        cell.method, cell.dataset, cell.seed, flat(chosen), refresh=refresh, place=cell.place, tidied=tidied
+        cell.method,
+        cell.dataset,
+        cell.seed,
+        flat(cell.chosen()),
+        refresh=refresh,
+        place=cell.place,
+        tidied=tidied,
     ) as run:
-        outcomes = {stage: run.runner.realise(step) for stage, step in learn_steps(chosen).items()}
+        outcomes = {stage: run.runner.realise(step) for stage, step in cell.steps().items()}
         record_cell(run.tracker, run.run_id, outcomes)
         evaluation = outcomes["evaluate"].artifact
         result = load_evaluation(evaluation)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import all_settings, unread
 from multilogger.tasks.engine.stage import StageSettings
-from multilogger.tasks.learn import LearnSettings, check_loggers
+from multilogger.tasks.learn_settings import LearnSettings, check_loggers
 from multilogger.tasks.registry import STAGES
 from multilogger.tasks.replay import ReplaySettings
 from multilogger.tasks.train_loggers import TrainLoggersSettings

@@ -34,11 +34,17 @@ UI_ADDRESS = "http://127.0.0.1:5000"
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What was reproduced, where its files are, and the MLflow run that has them too."""
+    """What was reproduced, where its files are, and the MLflow run that has them too.
+
+    `computed` cells were run now, `reused` were finished already; a cell that several parts share counts
+    once, one that failed not at all.
+    """
 
     reproduction: Reproduction
     out: Path
     run_id: str
+    computed: int
+    reused: int
 
     @property
     def failures(self) -> list[CellResult]:
@@ -130,7 +136,8 @@ def _reproduce(targets: Sequence[str], scope: Scope, out: Path, workers: int) ->
     datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
     name = f"{', '.join(targets)} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
     with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
-        results = iter(run_cells(cells, workers))
+        done = run_cells(cells, workers)
+        results = iter(done.results)
         parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
         reproduction = Reproduction(table1=_sizes(cells), **parts)
         with open_bar("writing the report", None):
@@ -147,7 +154,7 @@ def _reproduce(targets: Sequence[str], scope: Scope, out: Path, workers: int) ->
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         tick_off(crown(run.tracker, dataset))
     _show_on_run_page(name, reproduction)
-    return Reproduced(reproduction, folder, run.run_id)
+    return Reproduced(reproduction, folder, run.run_id, done.computed, done.reused)
 
 
 def _show_on_run_page(name: str, reproduction: Reproduction) -> None:

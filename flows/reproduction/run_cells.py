@@ -41,6 +41,15 @@ class CellOutcome:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class CellsDone:
+    """The result of every cell, in their order; how many were run now, and how many were finished already."""
+
+    results: list[CellResult]
+    computed: int
+    reused: int
+
+
 @task(name="cell", task_run_name="{name}")
 def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect shows the name
     """One cell in a worker process."""
@@ -51,8 +60,8 @@ def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect s
     return CellOutcome(done.outcomes["evaluate"].artifact, done.outcomes["learn"].artifact)
 
 
-def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
-    """The result of every cell, in their order; runs what is not finished, and equal cells once."""
+def run_cells(cells: Sequence[Cell], workers: int) -> CellsDone:
+    """Run what is not finished, and equal cells once."""
     store = Store.current()
     steps = [cell.steps() for cell in cells]
     wanted = {step["evaluate"]: cell for cell, step in zip(cells, steps, strict=True)}
@@ -62,14 +71,17 @@ def run_cells(cells: Sequence[Cell], workers: int) -> list[CellResult]:
             if (artifact := lookup.find(target)) is not None:
                 known[target] = CellOutcome(artifact, lookup.find(dict(target.inputs)["policy"]))
             advance()
+    reused = len(known)
     missing = {target: cell for target, cell in wanted.items() if target not in known}
-    tick_off(f"{len(known)} of {len(wanted)} cells are finished already")
+    tick_off(f"{reused} of {len(wanted)} cells are finished already")
     unusable = _prepare_data(missing, lookup)
     known |= unusable
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
     known |= _run_missing(_leaders_first(rest), workers)
     pages = CellPages(store)
-    return [_result(cell, known[step["evaluate"]], pages) for cell, step in zip(cells, steps, strict=True)]
+    results = [_result(cell, known[step["evaluate"]], pages) for cell, step in zip(cells, steps, strict=True)]
+    succeeded = sum(outcome.evaluation is not None for outcome in known.values())
+    return CellsDone(results, succeeded - reused, reused)
 
 
 def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:

@@ -9,7 +9,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.tasks.learn import check_method
+from multilogger.tasks.learn_settings import check_method
 
 DEFAULT_PRESETS = ("tuned",)
 

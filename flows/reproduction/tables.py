@@ -2,8 +2,13 @@
 
 from collections.abc import Sequence
 
-from multilogger.components.reproduction.claims.claims import IN_FEW_WORDS, claim_presets, judged_claims
-from multilogger.components.reproduction.claims.verdicts import Verdict
+from multilogger.components.reproduction.claims.claims import (
+    IN_FEW_WORDS,
+    claim_presets,
+    judged_claims,
+    summaries,
+)
+from multilogger.components.reproduction.claims.verdicts import Claim
 from multilogger.components.reproduction.names import preset_title
 from multilogger.components.reproduction.report.numbers import (
     half_width,
@@ -13,6 +18,8 @@ from multilogger.components.reproduction.report.numbers import (
     loss,
     probability,
     signed,
+    tested,
+    tested_spread,
 )
 from multilogger.components.reproduction.report.sections import rows_by_dataset
 from multilogger.components.reproduction.results import Reproduction
@@ -27,7 +34,7 @@ from multilogger.components.reproduction.tables.studies import (
 )
 from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
 from multilogger.components.reproduction.tables.table2 import (
-    OPEN,
+    SAME_AS_DIRECT,
     Table2Row,
     exp_text,
     method_lines,
@@ -37,11 +44,13 @@ from multilogger.components.reproduction.tables.table2 import (
 )
 from multilogger.flows.terminal.terminal import Rows
 
+CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim holds"
+
 
 def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     """Rows by title."""
     tables = _method_tables("Table 2: expected Hamming loss on test (EXP)", table2_rows(reproduction), True)
-    tables["Claims of the paper: which hold under which preset"] = _claims(reproduction)
+    tables[CLAIMS] = _claims(reproduction)
     for figure in FIGURES:
         tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
     tables["Where the paper is silent: EXP, and its difference to our choice"] = _choices(reproduction)
@@ -73,11 +82,11 @@ def _method_tables(title: str, rows: Sequence[Table2Row], with_paper: bool) -> d
 
 
 def _method(row: Table2Row, with_paper: bool) -> dict[str, str]:
-    repeats = row.constraint_open
+    repeats = row.repeats_twin
     return {
         "dataset": row.dataset,
         "method": row.method,
-        "EXP": OPEN if repeats else loss(row.exp.mean),
+        "EXP": SAME_AS_DIRECT if repeats else loss(row.exp.mean),
         "95 %": "" if repeats else half_width(row.exp),
         "greedy": "" if repeats else loss(row.greedy_mean),
         **_paper(row.paper, with_paper),
@@ -90,23 +99,30 @@ def _paper(exp: float | None, with_paper: bool) -> dict[str, str]:
 
 
 def _claims(reproduction: Reproduction) -> Rows:
-    """Each claim's verdict under each preset; with a single preset the report alone has them."""
+    """A row for what is compared, a column for each preset."""
     claims = judged_claims(reproduction)
     presets = claim_presets(claims)
-    if len(presets) < 2:
-        return []
     return [
         {
             "claim": IN_FEW_WORDS[claim.name],
-            "place": claim.place,
-            **{preset_title(name): _word(claim.by_preset.get(name)) for name in presets},
+            "dataset": dataset,
+            "compared": comparison,
+            **{preset_title(name): _judged(claim, dataset, comparison, name) for name in presets},
         }
         for claim in claims
+        for dataset, comparison in dict.fromkeys((test.dataset, test.comparison) for test in claim.tests)
     ]
 
 
-def _word(verdict: Verdict | None) -> str:
-    return "" if verdict is None else verdict.value.removesuffix(" with these seeds")
+def _judged(claim: Claim, dataset: str, comparison: str, preset: str) -> str:
+    """`-0.280 ± 0.118 holds`; empty where nothing was compared."""
+    for test in claim.tests:
+        if (test.dataset, test.comparison, test.preset) == (dataset, comparison, preset):
+            word = test.verdict.value.removesuffix(" with these seeds")
+            return " ".join(
+                part for part in (tested(test, test.sample.mean), tested_spread(test), word) if part
+            )
+    return ""
 
 
 def _several(rows: Sequence[SweepRow | ChoiceRow | LoggerStudyRow]) -> bool:
@@ -201,8 +217,12 @@ def _constraint(reproduction: Reproduction) -> Rows:
 
 
 def reproduction_notes(reproduction: Reproduction) -> list[str]:
-    """What is to be said of the tables: a paragraph per dataset of the study of the constraint."""
+    """What is to be said of the tables: the claims in one sentence, and the study of the constraint."""
+    claims = judged_claims(reproduction)
     return [
-        f"{dataset}: {constraint_paragraph(rows)}"
-        for dataset, rows in rows_by_dataset(constraint_rows(reproduction)).items()
+        *(summaries(claims) if claims else ()),
+        *(
+            f"{dataset}: {constraint_paragraph(rows)}"
+            for dataset, rows in rows_by_dataset(constraint_rows(reproduction)).items()
+        ),
     ]

@@ -12,7 +12,7 @@ from multilogger.components.learners.learn import Learned
 from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.reg.method import WeightedRegSettings
 from multilogger.components.learners.training.loop import OnEpoch
-from multilogger.components.learners.training.rules import Rules, rules_of
+from multilogger.components.learners.training.objectives import Rules, rules_of
 from multilogger.components.learners.training.settings import Settings, settings_about
 from multilogger.components.learners.wcrm.method import WcrmSettings
 from multilogger.components.log.disk import LearnerLog

@@ -1,1 +1,0 @@
-"""Every method's result on two small logs, kept as digests."""

@@ -23,7 +23,8 @@ from tests.golden.small_logs import LOSSES, SmallLog
 
 FILE = Path(__file__).with_name("digests.json")
 SEED = 3
-PRESET = {"digits": "tuned", "pairwise": "paper"}
+# Of a dataset that nobody tuned for: a preset of digits may change.
+PRESET = {"digits": ("tuned", "elsewhere"), "pairwise": ("paper", "pairwise")}
 RISK_TOLERANCE = 0.02
 
 
@@ -58,7 +59,7 @@ def settings_of(method: str, dataset: str) -> Settings:
     }
     if dataset == "digits":
         short |= {"warm_start": 1, "kappa": 0.1}
-    return changed(preset(PRESET[dataset], dataset, method), short)
+    return changed(preset(*PRESET[dataset], method), short)
 
 
 def golden(learned: Learned, folder: Path) -> Golden:

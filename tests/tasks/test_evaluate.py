@@ -13,7 +13,8 @@ from multilogger.tasks.dataset_files import load_train
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.evaluate import EvaluateSettings, evaluate, load_evaluation
 from multilogger.tasks.lambda_star import LambdaStarSettings, estimate_lambda_star, load_shares
-from multilogger.tasks.learn import LearnSettings, learn_policy, load_learned
+from multilogger.tasks.learn import learn_policy, load_learned
+from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import stream_log
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, train_loggers

@@ -8,7 +8,7 @@ import pytest
 
 from multilogger.components.datasets.labelled_data import load_split
 from multilogger.components.errors import BadInput
-from multilogger.components.log.schema import open_log, to_rows
+from multilogger.components.log.reading import read_training_log
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact
@@ -52,7 +52,7 @@ def test_fewer_labels_reach_everything_that_follows(tmp_path: Path, digits: Arti
     assert facts.rows_without_label == (after.y.sum(axis=1) == 0).sum() > 0
     loggers = make(tmp_path, train_loggers, TrainLoggersSettings(), data=fewer)
     log = make(tmp_path, replay, ReplaySettings(passes=(1,)), data=fewer, loggers=loggers)
-    rows = to_rows(open_log(log.folder / LOG_FOLDER).to_table())
+    rows = read_training_log(log.folder / LOG_FOLDER, load_train(fewer).x)
     assert rows.action.shape == (2 * 1257, 3)
     assert rows.delta.max() <= 3
 

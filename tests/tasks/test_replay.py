@@ -8,7 +8,8 @@ import pytest
 
 from multilogger.components.actions.labels import log_probability
 from multilogger.components.errors import BadInput
-from multilogger.components.log.schema import open_log, to_rows
+from multilogger.components.log.files import open_log_files
+from multilogger.components.log.reading import read_training_log
 from multilogger.components.loggers.replay import SplitBy
 from multilogger.tasks.dataset_files import load_train
 from multilogger.tasks.engine.artifact import Artifact, manifest_of
@@ -21,15 +22,16 @@ from tests.tasks.conftest import make
 def test_replay_log_is_complete_and_true(tmp_path: Path, digits: Artifact) -> None:
     loggers = make(tmp_path, train_loggers, TrainLoggersSettings(), data=digits)
     log = make(tmp_path, replay, ReplaySettings(passes=(2, 3), seed=4), data=digits, loggers=loggers)
-    table = open_log(log.folder / LOG_FOLDER).to_table()
+    table = open_log_files(log.folder / LOG_FOLDER, contexts_given=True).dataset.to_table()
     assert table.num_rows == 5 * 1257
     assert set(table.column_names) >= {"context", "action", "delta", "log_propensity", "logger", "pass"}
-    rows, which = to_rows(table), np.asarray(table.column("logger"))
+    own, which = np.asarray(table.column("log_propensity")), np.asarray(table.column("logger"))
     train, policies = load_train(digits), load_loggers(loggers)
+    rows = read_training_log(log.folder / LOG_FOLDER, train.x)
     for k, policy in enumerate(policies):
         expected = log_probability(policy.logits(train.x)[rows.context], rows.action)
         np.testing.assert_array_equal(rows.log_propensities[:, k], expected)
-        np.testing.assert_array_equal(rows.log_propensity[which == k], expected[which == k])
+        np.testing.assert_array_equal(own[which == k], expected[which == k])
     np.testing.assert_array_equal(rows.delta, (rows.action != train.y[rows.context]).sum(axis=1))
     summary = load_summary(log)
     assert summary["logger-2"] == {
@@ -77,7 +79,7 @@ def test_split_by_context_reaches_the_files(tmp_path: Path, digits: Artifact) ->
     loggers = make(tmp_path, train_loggers, TrainLoggersSettings(), data=digits)
     settings = ReplaySettings(split_by=SplitBy.CONTEXT, passes=(2,))
     log = make(tmp_path, replay, settings, data=digits, loggers=loggers)
-    rows = to_rows(open_log(log.folder / LOG_FOLDER).to_table())
+    rows = read_training_log(log.folder / LOG_FOLDER, load_train(digits).x)
     aside = set(rows.context[rows.validation].tolist())
     assert aside.isdisjoint(rows.context[~rows.validation].tolist())
     assert len(aside) == round(0.25 * 1257)

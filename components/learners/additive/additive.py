@@ -12,10 +12,9 @@ from multilogger.components.actions.labels import GREEDY, Matrix, sharpened
 from multilogger.components.learners.additive.figures import open_additive
 from multilogger.components.learners.additive.method import AdditiveSettings
 from multilogger.components.learners.additive.model import AdditiveModel
-from multilogger.components.learners.training.objectives import BALANCED
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.rules import rules_of
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import NetworkSize

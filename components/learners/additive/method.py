@@ -6,7 +6,7 @@ The defaults were chosen by squared error on the rows of contexts that no member
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from multilogger.components.learners.training.method import Group, Method, Needs
+from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import About, ClipSettings, NetworkSettings
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def _build(soft: bool) -> "Build":
     return build
 
 
-ALL = frozenset({Needs.ALL_PROPENSITIES})
-ADDITIVE = Method("additive", "Additive", Group.LOSS_MODEL, AdditiveSettings, _build(soft=False), ALL)
+ADDITIVE = Method("additive", "Additive", Group.LOSS_MODEL, AdditiveSettings, _build(soft=False))
 ADDITIVE_SOFT = Method(
-    "additive-soft", "Additive, soft", Group.LOSS_MODEL, AdditiveSettings, _build(soft=True), ALL
+    "additive-soft", "Additive, soft", Group.LOSS_MODEL, AdditiveSettings, _build(soft=True)
 )

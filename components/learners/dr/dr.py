@@ -17,10 +17,9 @@ from multilogger.components.learners.additive.model import AdditiveModel, blind_
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.dr.rows import FoldedModel, PolicyBatch
 from multilogger.components.learners.dr.view import open_doubly_robust
-from multilogger.components.learners.training.objectives import BALANCED
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.rules import rules_of
 from multilogger.components.learners.training.state import (
     State,
     module_state,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.learners.additive.method import AdditiveSettings
-from multilogger.components.learners.training.method import Group, Method, Needs
+from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import About, BatchSettings
 
 if TYPE_CHECKING:
@@ -40,4 +40,4 @@ def _build(log: "LearnerLog", settings: DrSettings, seed: int) -> "Learner":
     return DoublyRobustLearner(log, settings, seed)
 
 
-DR = Method("dr", "Doubly robust", Group.LOSS_MODEL, DrSettings, _build, frozenset({Needs.ALL_PROPENSITIES}))
+DR = Method("dr", "Doubly robust", Group.LOSS_MODEL, DrSettings, _build)

@@ -15,17 +15,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import KnownLoggers, log_d2_each, log_probability_at
 from multilogger.components.estimators.constraint import constraint_coefficients
 from multilogger.components.learners.exact.batches import ExactBatch, open_contexts
 from multilogger.components.learners.exact.method import ExactSettings, WeightedExactSettings
 from multilogger.components.learners.exact.multiplier import Candidates, Multiplier, log_terms
 from multilogger.components.learners.reg.divergence_estimator import check_loggers_known
-from multilogger.components.learners.training.network_learner import RiskLearner
-from multilogger.components.learners.training.objectives import Objective, row_risk
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import RiskLearner, open_measure
+from multilogger.components.learners.training.objectives import Objective, row_risk, rules_of
 from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf
-from multilogger.components.learners.training.rules import rules_of
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 
@@ -59,8 +56,9 @@ class ExactLearner(RiskLearner):
         measure = open_measure(log, objective, rules_of(settings, settings.kappa))
         super().__init__(log, measure, settings, seed, betas=BETAS, fused=True)
         self.objective, self.rows = objective, open_contexts(log, objective, settings, seed, self.generator)
-        self.loggers = KnownLoggers.of(log.logger_logits).to(self.x.dtype)
-        self.nearest = Candidates.of(KnownLoggers.of(log.logger_logits))
+        known = self.space.known_loggers(log.logger_logits)
+        self.loggers = known.to(self.x.dtype)
+        self.nearest = Candidates.of(known)
         self.multiplier = Multiplier(0.0, settings.multiplier_rate)
         self.finished, self.steps, self.pulls = 0, 0, 0
 
@@ -114,14 +112,14 @@ class ExactLearner(RiskLearner):
         """R and the logarithm of the constraint's left-hand side on a mini-batch, from one pass."""
         logits = self.network(self.x.index_select(0, batch.contexts))
         risk = row_risk(
-            log_probability_at(logits, batch.place, batch.action),
+            self.space.log_probability_at(logits, batch.place, batch.action),
             batch.log_denominator,
             batch.delta - shift,
             lambdas[batch.logger] * batch.scale,
             self.settings.weights,
             self.settings.clip,
         )
-        moments = log_d2_each(batch.judged_part(logits), self.loggers.at(batch.judged))
+        moments = self.loggers.at(batch.judged).log_d2(batch.judged_part(logits))
         return risk, log_constraint(moments, log_shares, self.objective.average)
 
     def excess(self) -> float:

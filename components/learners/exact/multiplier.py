@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import KnownLoggers, log_d2_each
+from multilogger.components.actions.space import KnownLoggers
 
 POINTS = 24  # policies between the loggers, in all
 
@@ -39,7 +39,7 @@ class Candidates:
         inner = max(1, POINTS // len(pairs)) if pairs else 0
         steps = [(k + 1) / (inner + 1) for k in range(inner)]
         between = [torch.lerp(one, other, t) for one, other in pairs for t in steps]
-        return cls(torch.stack([log_d2_each(logits, loggers) for logits in own + between]))
+        return cls(torch.stack([loggers.log_d2(logits) for logits in own + between]))
 
     def log_least(self, log_shares: Tensor, average: bool) -> float:
         """log of the mean over contexts of the least sum_j c_j d_2(h||h_j; x), at most 0 for one logger.

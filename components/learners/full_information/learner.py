@@ -11,11 +11,9 @@ from multilogger.components.datasets.losses import find_loss
 from multilogger.components.datasets.torch_losses import EXPECTED_LOSSES
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.full_information.method import FullInformationSettings
-from multilogger.components.learners.training.network_learner import NetworkLearner
-from multilogger.components.learners.training.objectives import NAIVE
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import NetworkLearner, open_measure
+from multilogger.components.learners.training.objectives import NAIVE, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.rules import rules_of
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 

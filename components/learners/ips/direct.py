@@ -4,26 +4,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import log_probability
-from multilogger.components.learners.reg.constraint import Constraint
-from multilogger.components.learners.reg.draws import open_draws
-from multilogger.components.learners.reg.method import ConstraintSettings, WeightedRegSettings
-from multilogger.components.learners.training.network_learner import RiskLearner
-from multilogger.components.learners.training.objectives import Objective, minibatch_risk
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import RiskLearner, open_measure
+from multilogger.components.learners.training.objectives import Objective, Rules, minibatch_risk, rules_of
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.row_batches import RowBatch, open_rows
-from multilogger.components.learners.training.rules import rules_of
 from multilogger.components.learners.training.settings import RiskSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 
 
 class DirectLearner(RiskLearner):
-    """A network policy that descends R_mini, and after each step the constraint if there is one.
+    """A network policy that descends R_mini.
 
     With a log on disk an epoch reads it twice: once for its mini-batches, once for everything that is
-    measured of the policy, lambda* of the next epoch included.
+    measured of the policy, lambda* of the next epoch included. `rules` are those of the settings, unless a
+    constraint adds to them.
     """
 
     def __init__(
@@ -32,28 +27,11 @@ class DirectLearner(RiskLearner):
         objective: Objective,
         settings: RiskSettings,
         seed: int,
-        constraint: ConstraintSettings | None = None,
+        rules: Rules | None = None,
     ) -> None:
-        rules = rules_of(settings)
-        if constraint is not None:
-            floor = constraint.constraint_floor if isinstance(constraint, WeightedRegSettings) else 0.0
-            rules = rules_of(settings, constraint.kappa, floor)
-        super().__init__(log, open_measure(log, objective, rules), settings, seed, fused=True)
+        measure = open_measure(log, objective, rules or rules_of(settings))
+        super().__init__(log, measure, settings, seed, fused=True)
         self.objective, self.rows = objective, open_rows(log, objective, settings, seed, self.generator)
-        self.constraint = (
-            Constraint(
-                self.network,
-                self.x,
-                open_draws(log, self.rows),
-                log,
-                self.measure,
-                constraint,
-                settings.batch_size,
-                seed,
-            )
-            if constraint is not None
-            else None
-        )
 
     def run_epoch(self) -> None:
         """Algorithm 1, steps 2 to 5, `passes_per_epoch` times through the log."""
@@ -61,18 +39,24 @@ class DirectLearner(RiskLearner):
             return
         shift = self.update_shares()
         shares = torch.from_numpy(self.shares.astype(np.float32))
-        if self.constraint is not None:
-            self.constraint.start_epoch(self.shares)
+        self.start_epoch()
         for _ in range(self.settings.passes_per_epoch):
             for rows in self.rows.epoch():
                 self.descend_risk(rows, shares, shift)
-                if self.constraint is not None:
-                    self.constraint.enforce()
+                self.after_step()
+
+    def start_epoch(self) -> None:
+        """What a constraint does at this epoch's lambda*."""
+
+    def after_step(self) -> None:
+        """What a constraint does after each step (Algorithm 1, step 5)."""
 
     def descend_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> None:
         """Algorithm 1, steps 3 and 4."""
         self.network.train()
-        log_target = log_probability(self.network(self.x.index_select(0, rows.context)), rows.action)
+        log_target = self.space.log_probability(
+            self.network(self.x.index_select(0, rows.context)), rows.action
+        )
         risk = minibatch_risk(
             log_target.view(rows.delta.shape),
             rows.log_denominator,
@@ -86,21 +70,13 @@ class DirectLearner(RiskLearner):
         self.optimiser.step()
 
     def record(self, epoch: int) -> EpochRecord:
-        if self.constraint is None:
-            return self.measure.record(epoch, self.look(), self.shares)
-        known, pulled = self.constraint.variational(), self.constraint.pulled()
-        return self.measure.record(epoch, self.look(), self.shares, known, pulled=pulled)
+        return self.measure.record(epoch, self.look(), self.shares)
 
     def state(self) -> State:
         """Everything that the next epoch depends on."""
-        state = self.network_state() | self.rows.state().under("rows")
-        if self.constraint is not None:
-            state |= self.constraint.state().under("constraint")
-        return state
+        return self.network_state() | self.rows.state().under("rows")
 
     def restore(self, state: State) -> None:
         self.forget()
         self.restore_network(state)
         self.rows.restore(state.below("rows"))
-        if self.constraint is not None:
-            self.constraint.restore(state.below("constraint"))

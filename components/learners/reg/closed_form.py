@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import log_d2
 from multilogger.components.learners.reg.divergence_estimator import Scene
 from multilogger.components.learners.training.state import State
 
@@ -28,7 +27,7 @@ class ExactGauge:
         scene = self.scene
         contexts = scene.contexts_of_all()
         logits = scene.logits(scene.at(contexts))
-        moments = torch.stack([log_d2(logits, table[contexts]) for table in scene.logger_logits])
+        moments = torch.stack([scene.space.log_d2(logits, table[contexts]) for table in scene.logger_logits])
         if scene.average:
             log_shares = torch.from_numpy(np.log(scene.counts / scene.counts.sum())).to(moments.dtype)
             moments = -torch.logsumexp(log_shares[:, None] - moments, dim=0, keepdim=True)

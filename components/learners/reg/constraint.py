@@ -15,7 +15,7 @@ from multilogger.components.estimators.constraint import constraint_coefficients
 from multilogger.components.learners.reg.closed_form import ExactGauge
 from multilogger.components.learners.reg.divergence_estimator import Gauge, Scene, check_loggers_known
 from multilogger.components.learners.reg.draws import Draws, float_logits
-from multilogger.components.learners.reg.method import ConstraintSettings
+from multilogger.components.learners.reg.method import RegSettings, WeightedRegSettings
 from multilogger.components.learners.reg.variational import VariationalGauge
 from multilogger.components.learners.training.measure import Measure
 from multilogger.components.learners.training.objectives import constraint_shares
@@ -40,8 +40,7 @@ class Constraint:
         draws: Draws,
         log: LearnerLog,
         measure: Measure,
-        settings: ConstraintSettings,
-        batch_size: int,
+        settings: RegSettings | WeightedRegSettings,
         seed: int,
     ) -> None:
         average = measure.objective.average
@@ -52,7 +51,17 @@ class Constraint:
         stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         logits = float_logits(log.logger_logits)
-        scene = Scene(network, x, draws, logits, measure.counts, average, batch_size, generator)
+        scene = Scene(
+            log.space.torch,
+            network,
+            x,
+            draws,
+            logits,
+            measure.counts,
+            average,
+            settings.batch_size,
+            generator,
+        )
         self.settings, self.scene = settings, scene
         self.floor = measure.rules.constraint_floor
         self.gauge: Gauge = (

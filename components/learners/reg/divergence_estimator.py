@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.labels import Vector
-from multilogger.components.actions.torch_labels import sample
+from multilogger.components.actions.space import TorchSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.reg.draws import Draws, Logged
 from multilogger.components.learners.training.state import State
@@ -27,6 +27,7 @@ class Scene:
     `counts` (J,) are the training rows of each logger; `average` says whether the divergence is from h_avg.
     """
 
+    space: TorchSpace
     network: PolicyNetwork
     x: Tensor
     draws: Draws
@@ -66,7 +67,7 @@ class Scene:
         shares = torch.from_numpy(self.counts / self.counts.sum())
         chosen = torch.multinomial(shares, len(contexts), replacement=True, generator=self.generator)
         logits = torch.stack(self.logger_logits)[chosen, contexts]
-        return Logged(contexts[None], sample(logits, self.generator)[None])
+        return Logged(contexts[None], self.space.sample(logits, self.generator)[None])
 
 
 class Gauge(Protocol):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix
-from multilogger.components.actions.torch_labels import sample
+from multilogger.components.actions.space import TorchSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.training.row_batches import MemoryRows, StreamedRows
 from multilogger.components.learners.training.tensor_rows import TensorRows
@@ -61,8 +61,8 @@ class CountedDraws:
     of the logged ones, and cost no pass over the log.
     """
 
-    def __init__(self, counts: NDArray[np.int64], logger_logits: Sequence[Tensor]) -> None:
-        self.logger_logits = logger_logits
+    def __init__(self, space: TorchSpace, counts: NDArray[np.int64], logger_logits: Sequence[Tensor]) -> None:
+        self.space, self.logger_logits = space, logger_logits
         self._ends = [torch.from_numpy(np.cumsum(own)) for own in counts]
         self._all_ends = torch.from_numpy(np.cumsum(counts.sum(axis=0)))
 
@@ -74,7 +74,7 @@ class CountedDraws:
 
     def logged(self, logger: int, count: int, generator: torch.Generator) -> Logged:
         contexts = self.contexts(logger, count, generator)
-        return Logged(contexts, sample(self.logger_logits[logger][contexts], generator))
+        return Logged(contexts, self.space.sample(self.logger_logits[logger][contexts], generator))
 
 
 def float_logits(logger_logits: Sequence[Matrix]) -> tuple[Tensor, ...]:
@@ -91,4 +91,4 @@ def open_draws(log: LearnerLog, rows: MemoryRows | StreamedRows) -> Draws:
             f"{rows.objective.name}-reg of a log on disk draws actions from the loggers' own policies, "
             "got a log without logger_logits; give their logits on all contexts, or raise memory_rows"
         )
-    return CountedDraws(rows.log.train_contexts, float_logits(log.logger_logits))
+    return CountedDraws(log.space.torch, rows.log.train_contexts, float_logits(log.logger_logits))

@@ -78,10 +78,10 @@ class BalancedRegSettings(RegSettings):
 
 def _build(estimator: str) -> "Build":
     def build(log: "LearnerLog", settings: RegSettings | WeightedRegSettings, seed: int) -> "Learner":
-        from multilogger.components.learners.ips.direct import DirectLearner
+        from multilogger.components.learners.reg.learner import ConstrainedLearner
         from multilogger.components.learners.training.objectives import OBJECTIVES
 
-        return DirectLearner(log, OBJECTIVES[estimator], settings, seed, constraint=settings)
+        return ConstrainedLearner(log, OBJECTIVES[estimator], settings, seed)
 
     return build
 

@@ -8,7 +8,6 @@ smallest divergence there is and not below it.
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import relaxed_sample, whole
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.reg.discriminators import Discriminators
 from multilogger.components.learners.reg.divergence_estimator import Scene
@@ -81,7 +80,9 @@ class VariationalGauge:
         """F of each T on fresh samples: (J,)."""
         self._draw()
         contexts = self.contexts
-        values = variational_value(*self.discriminators.actions(contexts, whole(self.relaxed), self.real))
+        values = variational_value(
+            *self.discriminators.actions(contexts, self.scene.space.whole(self.relaxed), self.real)
+        )
         self.optimiser.zero_grad()
         (-values.sum()).backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
         self.contexts = contexts.detach()
@@ -108,7 +109,7 @@ class VariationalGauge:
         logged = self.scene.logged()
         loggers, rows, labels = logged.actions.shape
         x = self.scene.at(logged.contexts.flatten())
-        y = relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
+        y = self.scene.space.relaxed_sample(self.scene.logits(x), self.tau, self.scene.generator)
         self.relaxed, self.real = y.view(loggers, rows, labels), logged.actions
         self.contexts = self.discriminators.contexts(x.view(loggers, rows, -1))
 

@@ -13,9 +13,8 @@ from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.moments import LoggerMoments, unit
 from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
-from multilogger.components.learners.training.objectives import Objective
+from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.record import FINITE_CLIP
-from multilogger.components.learners.training.rules import Rules
 from multilogger.components.learners.training.settings import LossShift
 from multilogger.components.log.disk import PolicyTable, StreamedLog
 

@@ -1,4 +1,4 @@
-"""What learners ask of a log when they look at a policy, wherever the rows are.
+"""What learners ask of a log when they measure a policy, wherever the rows are.
 
 `memory_measure.py` answers from rows in memory, `disk_measure.py` from one pass over a log on disk.
 """
@@ -6,21 +6,71 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import logsumexp
 from torch import Tensor
 
 from multilogger.components.actions.labels import Matrix, Vector
-from multilogger.components.actions.torch_labels import KnownLoggers
-from multilogger.components.estimators.constraint import constraint_value, equivalent_rho
+from multilogger.components.actions.space import KnownLoggers
+from multilogger.components.estimators.constraint import (
+    constraint_coefficients,
+    constraint_value,
+    equivalent_rho,
+)
 from multilogger.components.estimators.ips import Estimate
-from multilogger.components.learners.training.objectives import Objective, constraint_shares, shift_from
+from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.learners.training.objectives import (
+    Objective,
+    Rules,
+    constraint_shares,
+    shift_from,
+)
 from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf, validation_score
-from multilogger.components.learners.training.rules import Rules
-from multilogger.components.learners.training.snapshot import ContextLook
 from multilogger.components.log.disk import LearnerLog
+
+
+class ContextLook:
+    """One policy, by its logits on all contexts (m, q), and its divergences, each computed once.
+
+    `counts` (J,) are the training rows of each logger; `average` says whether the constraint is on h_avg.
+    """
+
+    def __init__(self, logits: Matrix, loggers: KnownLoggers | None, counts: Vector, average: bool) -> None:
+        self.logits = logits
+        self._loggers, self._counts, self._average = loggers, counts, average
+
+    @cached_property
+    def log_moments(self) -> Matrix:
+        """log d_2(h||h_j; x) of each context and logger: (m, J); NaN if the loggers are not known."""
+        if self._loggers is None:
+            return np.full((len(self.logits), len(self._counts)), math.nan)
+        with torch.inference_mode():
+            # Rounding may leave a sum at -1e-16 where the policies agree; d_2 >= 1 always.
+            return self._loggers.log_d2(torch.from_numpy(self.logits)).clamp_min(0.0).numpy()
+
+    @cached_property
+    def log_d2(self) -> Vector:
+        """log d_2(h||h_j; P(x)) over all contexts: (J,)."""
+        return np.asarray(logsumexp(self.log_moments, axis=0) - math.log(len(self.logits)))
+
+    def log_constraint(self, shares: Vector) -> float:
+        """log(1 + sum_j c_j D_f(h||h_j)), or for balanced methods of 1 + an upper bound of D_f(h||h_avg)."""
+        if self._average:
+            return self._log_average_bound
+        # A share of 0 makes nothing of any divergence, even of an infinite one.
+        coefficients = constraint_coefficients(self._counts, shares / self._counts)
+        return float(logsumexp(self.log_d2, b=coefficients))
+
+    @cached_property
+    def _log_average_bound(self) -> float:
+        """The harmonic bound of `components/divergences.py`."""
+        bound = -log_mixture(-self.log_moments, self._counts)
+        return float(logsumexp(bound)) - math.log(len(bound))
+
 
 Example = tuple[Tensor, Tensor]
 """Contexts by number (n,), and for each the labels or their probabilities (n, q)."""
@@ -89,7 +139,8 @@ class Measure(ABC):
         rules: Rules,
     ) -> None:
         self.labels, self.counts, self.objective, self.rules = log.labels, counts, objective, rules
-        self.loggers = KnownLoggers.of(log.logger_logits) if log.logger_logits else None
+        self.space = log.space.torch
+        self.loggers = self.space.known_loggers(log.logger_logits) if log.logger_logits else None
 
     @abstractmethod
     def look(self, logits: Matrix) -> Look:

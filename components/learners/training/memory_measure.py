@@ -12,9 +12,8 @@ from multilogger.components.estimators.ips import equal_estimate, lambda_weighte
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
 from multilogger.components.learners.training.measure import Example, Look, Measure, Risk, Spread
-from multilogger.components.learners.training.objectives import Objective
+from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.record import FINITE_CLIP
-from multilogger.components.learners.training.rules import Rules
 from multilogger.components.log.memory import LogPart, TrainingLog
 
 

@@ -28,9 +28,9 @@ class Group(StrEnum):
 class Needs(StrEnum):
     """What a method needs of a log beside its rows."""
 
-    ALL_PROPENSITIES = "every logger's propensity of every row"
+    ALL_PROPENSITIES = "the propensities of each action under every logger"
     LOGGER_POLICIES = "the loggers' own policies"
-    TRUTH = "the true labels"
+    TRUTH = "the true labels of its contexts"
 
 
 @dataclass(frozen=True)

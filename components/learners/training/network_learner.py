@@ -1,11 +1,14 @@
-"""What learners of one network share: standardised contexts, the network, its Adam, and their state."""
+"""What learners of one network share: the measure, standardised contexts, the network, its Adam."""
 
 from typing import TypedDict, Unpack
 
 import torch
 
 from multilogger.components.actions.labels import Matrix
+from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.measure import Look, Measure
+from multilogger.components.learners.training.memory_measure import MemoryMeasure
+from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.settings import LossShift, NetworkSettings, RiskSettings
 from multilogger.components.learners.training.state import (
     State,
@@ -14,10 +17,17 @@ from multilogger.components.learners.training.state import (
     restore_optimiser,
 )
 from multilogger.components.learners.training.warm_start import clone_best_logger
-from multilogger.components.log.disk import LearnerLog
+from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation, network_logits
+
+
+def open_measure(log: LearnerLog, objective: Objective, rules: Rules) -> Measure:
+    """What is measured of policies under one objective."""
+    if isinstance(log, StreamedLog):
+        return StreamedMeasure(log, objective, rules)
+    return MemoryMeasure(log, objective, rules)
 
 
 class AdamOptions(TypedDict, total=False):
@@ -33,7 +43,7 @@ class NetworkLearner:
     def __init__(
         self, log: LearnerLog, settings: NetworkSettings, seed: int, **adam: Unpack[AdamOptions]
     ) -> None:
-        self.settings = settings
+        self.settings, self.space = settings, log.space.torch
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)

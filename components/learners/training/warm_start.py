@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.torch_labels import cross_entropy, marginals
+from multilogger.components.actions.space import TorchSpace
 from multilogger.components.learners.training.measure import Example, Measure
 from multilogger.components.learners.training.settings import WarmStartSettings
 from multilogger.components.policies.networks import PolicyNetwork
@@ -32,11 +32,13 @@ def clone_best_logger(
     """
     best = int(np.argmin(measure.mean_losses()))
     if measure.loggers is None:
-        clone(network, x, lambda: measure.logged_actions(best, BATCH_ROWS, generator), settings)
+        clone(
+            network, x, lambda: measure.logged_actions(best, BATCH_ROWS, generator), measure.space, settings
+        )
     else:
         contexts = measure.contexts_of(best)
-        examples = contexts, marginals(measure.loggers.logits[contexts, best]).float()
-        clone(network, x, lambda: shuffled(examples, BATCH_ROWS, generator), settings)
+        examples = contexts, measure.space.probabilities(measure.loggers.logits[contexts, best]).float()
+        clone(network, x, lambda: shuffled(examples, BATCH_ROWS, generator), measure.space, settings)
 
 
 def shuffled(examples: Example, batch_rows: int, generator: torch.Generator) -> Iterator[Example]:
@@ -48,7 +50,11 @@ def shuffled(examples: Example, batch_rows: int, generator: torch.Generator) -> 
 
 
 def clone(
-    network: PolicyNetwork, x: Tensor, one_pass: Callable[[], Iterator[Example]], settings: WarmStartSettings
+    network: PolicyNetwork,
+    x: Tensor,
+    one_pass: Callable[[], Iterator[Example]],
+    space: TorchSpace,
+    settings: WarmStartSettings,
 ) -> None:
     """Descend the cross entropy of the examples, which is least at the logger's own probabilities.
 
@@ -61,7 +67,7 @@ def clone(
         for contexts, targets in one_pass():
             if len(contexts) <= network.size.batch_norm:  # no statistics of a single row
                 continue
-            loss = cross_entropy(network(x.index_select(0, contexts)), targets)
+            loss = space.cross_entropy(network(x.index_select(0, contexts)), targets)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, Vector, log_probability_slope, marginals
-from multilogger.components.actions.torch_labels import log_probability
+from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.space import TorchSpace
 from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.log.disk import LearnerLog, PolicyTable, StreamedLog
@@ -61,7 +61,8 @@ class WCRMObjective(Protocol):
 class MemoryObjective:
     """On rows in memory, by automatic differentiation; `wide` (m, d + 1) are contexts with a column of 1."""
 
-    def __init__(self, wide: Tensor, part: LogPart, shift: float, start: Matrix) -> None:
+    def __init__(self, space: TorchSpace, wide: Tensor, part: LogPart, shift: float, start: Matrix) -> None:
+        self.space = space
         self.wide, self.logger, self.start = wide, part.logger, torch.from_numpy(start)
         self.context = torch.from_numpy(part.context)
         self.action = torch.from_numpy(part.action).double()
@@ -77,7 +78,7 @@ class MemoryObjective:
     def value(self, weights: Tensor, coefficients: Tensor, point: GridPoint) -> Tensor:
         """The objective, with coefficients n lambda*_j of each row (n,)."""
         logits = (self.wide @ weights)[self.context]
-        log_ratio = log_probability(logits, self.action) - self.log_propensity
+        log_ratio = self.space.log_probability(logits, self.action) - self.log_propensity
         u = torch.exp(log_ratio.clamp_max(math.log(point.clip))) * self.losses
         terms = coefficients * u
         # Deviation: the printed variance is of lambda*_j n_j u_i, whose mean is not the risk when the n_j
@@ -101,7 +102,7 @@ class StreamedObjective:
 
     def __call__(self, weights: Matrix, factors: Vector, point: GridPoint) -> ValueAndGradient:
         logits = self.wide @ weights
-        policy, chances = PolicyTable.of(logits), marginals(logits)
+        policy, chances = PolicyTable.of(logits), self.log.space.probabilities(logits)
         terms = LoggerStats()
         once, twice = torch.zeros(logits.shape).double(), torch.zeros(logits.shape).double()
         for chunk in self.log.chunks(validation=False):
@@ -109,7 +110,7 @@ class StreamedObjective:
             cut = importance_weights(target, chunk.log_propensity, point.clip) * factors[chunk.logger]
             terms = terms.update(cut, losses)
             moving = cut * losses * (target - chunk.log_propensity <= math.log(point.clip))
-            score = log_probability_slope(chances[chunk.context], chunk.action)
+            score = self.log.space.log_probability_slope(chances[chunk.context], chunk.action)
             slope = torch.from_numpy(moving[:, None] * score)
             context = torch.from_numpy(chunk.context)
             once.index_add_(0, context, slope)
@@ -134,4 +135,4 @@ def open_objective(log: LearnerLog, wide: Tensor, shift: float, start: Matrix) -
     """The objective, of contexts with a column of 1 (m, d + 1) and W_0 (d + 1, q)."""
     if isinstance(log, StreamedLog):
         return StreamedObjective(wide, log, shift, start)
-    return MemoryObjective(wide, log.part(validation=False), shift, start)
+    return MemoryObjective(log.space.torch, wide, log.part(validation=False), shift, start)

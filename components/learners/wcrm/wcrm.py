@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.learners.training.measure import Look
-from multilogger.components.learners.training.objectives import WEIGHTED
-from multilogger.components.learners.training.open_measure import open_measure
+from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.objectives import WEIGHTED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.rules import rules_of
 from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.learners.training.warm_start import clone_best_logger
 from multilogger.components.learners.wcrm.method import WcrmSettings

@@ -56,9 +56,9 @@ class ClaimTest:
 
     @property
     def same(self) -> bool:
-        """Whether both sides are equal in every seed: one and the same policy, which no seed can tell apart.
+        """Whether both sides are equal in every seed, so that no number of seeds can tell them apart.
 
-        A constrained method whose constraint is left open is its direct twin.
+        A constraint that never moved the policy, or not before its chosen epoch, leaves the direct twin.
         """
         return self.bound == self.sample.mean == self.sample.standard_error == 0
 

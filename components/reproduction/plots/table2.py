@@ -19,7 +19,7 @@ from multilogger.components.reproduction.plots.canvas import (
     mark_cut,
 )
 from multilogger.components.reproduction.tables.table2 import (
-    OPEN,
+    SAME_AS_DIRECT,
     MethodLine,
     Table2Row,
     method_lines,
@@ -42,7 +42,7 @@ def method_picture(name: str, title: str, rows: list[Table2Row]) -> Picture:
             _mark(axes, place + _shift(line, preset), row, _colour(line, preset))
             for place, line in enumerate(lines)
             for preset, row in line.rows.items()
-            if not row.constraint_open
+            if not row.repeats_twin
         ]
         for place, line in enumerate(lines):
             if line.paper is not None:
@@ -96,8 +96,8 @@ def _mark(axes: Axes, place: float, row: Table2Row, colour: str) -> Reach | None
 
 def _label(line: MethodLine) -> str:
     """The method's name; one whose constraint is open under every preset has no mark, and says why."""
-    open_everywhere = all(row.constraint_open for row in line.rows.values())
-    return f"{method_title(line.method)} ({OPEN})" if open_everywhere else method_title(line.method)
+    open_everywhere = all(row.repeats_twin for row in line.rows.values())
+    return f"{method_title(line.method)} ({SAME_AS_DIRECT})" if open_everywhere else method_title(line.method)
 
 
 def _scale(axes: Axes, rows: list[Table2Row]) -> None:

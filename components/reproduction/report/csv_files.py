@@ -41,7 +41,7 @@ def table2_csv(rows: Sequence[Table2Row]) -> str:
     """The last column says `open` of a row that repeats its direct twin."""
     return _text(
         (*METHOD_HEADER, "paper", "constraint"),
-        ((*_method(row), fixed(row.paper, 3), "open" if row.constraint_open else "") for row in rows),
+        ((*_method(row), fixed(row.paper, 3), "same" if row.repeats_twin else "") for row in rows),
     )
 
 

@@ -59,6 +59,12 @@ def tested_interval(test: ClaimTest) -> str:
     return interval(test.sample, _digits(test))
 
 
+def tested_spread(test: ClaimTest) -> str:
+    """The half-width of the interval; empty where there is none, or both sides are one and the same."""
+    width = test.sample.half_width
+    return "" if width is None or test.same else f"± {fixed(width, _digits(test))}"
+
+
 def _digits(test: ClaimTest) -> int:
     return 4 if test.scale is Scale.SLOPE else 3
 

@@ -36,7 +36,7 @@ from multilogger.components.reproduction.tables.constraint import ConstraintRow
 from multilogger.components.reproduction.tables.studies import AdditivityRow, LoggerStudyRow
 from multilogger.components.reproduction.tables.sweeps import SweepRow
 from multilogger.components.reproduction.tables.table1 import Table1Row
-from multilogger.components.reproduction.tables.table2 import OPEN, Table2Row
+from multilogger.components.reproduction.tables.table2 import SAME_AS_DIRECT, Table2Row
 
 NUMBER_FILTERS = (
     "loss",
@@ -120,7 +120,7 @@ def _environment(mlflow_url: str) -> Environment:
         "tested": page_numbers.tested,
         "tested_interval": page_numbers.tested_interval,
         "succeeded": succeeded,
-        "OPEN": OPEN,
+        "SAME_AS_DIRECT": SAME_AS_DIRECT,
         "sentence": choice_sentence,
         "link": lambda cell: run_address(mlflow_url, cell),
     }

@@ -36,7 +36,7 @@ class Table2Row:
     twin: tuple[CellResult, ...] = ()
 
     @property
-    def constraint_open(self) -> bool:
+    def repeats_twin(self) -> bool:
         """Whether EXP is that of the direct twin in every seed, to the last digit: no second result."""
         pairs = paired(exp_by_seed(self.cells), exp_by_seed(self.twin))
         return bool(pairs) and all(constrained == direct for constrained, direct in pairs)
@@ -93,8 +93,12 @@ def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:
     )
 
 
-OPEN = "constraint open"
-"""Stands where a number would repeat that of the direct twin."""
+SAME_AS_DIRECT = "same as direct"
+"""Stands where a number would repeat that of the direct twin.
+
+Why it does, EXP cannot tell: the constraint never moved the policy, or not before the chosen epoch, as in a
+short run from a warm start.
+"""
 
 
 @dataclass(frozen=True)
@@ -131,8 +135,8 @@ def exp_text(row: Table2Row | None) -> str:
     """`0.611 ± 0.008`, with the number of seeds if some failed; empty for a row that there is not."""
     if row is None:
         return ""
-    if row.constraint_open:
-        return OPEN
+    if row.repeats_twin:
+        return SAME_AS_DIRECT
     if row.exp.mean is None:
         return "–"
     spread = "" if row.exp.half_width is None else f" ± {fixed(row.exp.half_width, 3)}"

@@ -200,7 +200,7 @@ CONSTANT = LoggerStats().update(np.ones(3), np.full(3, 0.1))
         ),
         (
             lambda: update_stats((SPREAD,), np.array([0, 1]), np.ones(2), np.ones(2)),
-            "logger ids must lie in 0..0, got 0 to 1; number the loggers with index_loggers",
+            "logger ids must lie in 0..0, got 0 to 1; number the loggers from 0",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.logged_batch import LoggedBatch, index_loggers
+from multilogger.components.estimators.logged_batch import LoggedBatch
 
 GOOD = LoggedBatch(
     logger=np.array([0, 1, 1]),
@@ -31,13 +31,6 @@ def test_another_logger_may_never_have_taken_the_action() -> None:
     assert replace(GOOD, log_propensities=table).loggers == 2
 
 
-def test_loggers_of_any_name_get_ids() -> None:
-    index = index_loggers(["treatment", "control", "treatment"])
-    assert index.names == ("control", "treatment")
-    assert index.logger.tolist() == [1, 0, 1]
-    assert index_loggers(np.array([70, 7, 7])).logger.tolist() == [1, 0, 0]
-
-
 def with_own(values: list[float]) -> dict[str, object]:
     return {"log_propensity": np.array(values), "log_propensities": None}
 
@@ -57,21 +50,21 @@ def with_own(values: list[float]) -> dict[str, object]:
         ),
         (
             {"delta": np.array([0.0, math.nan, 1.0])},
-            "the loss of row 1 is nan, not a finite number; fill it in or drop the row",
+            "the log, row 1: the loss is missing, NaN or infinite; fill it in or drop the row",
         ),
         (
             {"delta": np.array([0.0, 1.0, math.inf])},
-            "the loss of row 2 is inf, not a finite number; fill it in or drop the row",
+            "the log, row 2: the loss is missing, NaN or infinite; fill it in or drop the row",
         ),
         (
             {"delta": np.array([0.0, 1.0, 3.5])},
-            "losses must lie in [0, 3], got 3.5 in row 2; "
-            "raise max_loss, or turn rewards r into losses max_loss - r",
+            "the log, row 2: the loss is 3.5, above the largest loss 3; was the policy learned on this "
+            "problem? If so, say the largest possible one, max_loss or --max-loss",
         ),
         (
             {"delta": np.array([-1.0, 1.0, 3.0])},
-            "losses must lie in [0, 3], got -1 in row 0; "
-            "raise max_loss, or turn rewards r into losses max_loss - r",
+            "the log, row 0: the loss is -1, below 0; shift losses, or turn rewards r into losses, "
+            "largest r minus r",
         ),
         (
             {"max_loss": 0.0},
@@ -79,17 +72,18 @@ def with_own(values: list[float]) -> dict[str, object]:
         ),
         (
             with_own([-1.0, math.nan, -1.0]),
-            "log propensity of row 1 is NaN; log it when the action is taken, or drop the row",
+            "the log, row 1: log_propensity is missing or NaN; log it when the action is taken, "
+            "or drop the row",
         ),
         (
             with_own([-1.0, -1.0, 0.5]),
-            "log propensity of row 2 is 0.5, a propensity above 1; "
-            "give the natural logarithm of a probability, not the probability",
+            "the log, row 2: log_propensity is 0.5, a propensity above 1; "
+            "give the natural logarithm of a probability",
         ),
         (
             with_own([-math.inf, -1.0, -1.0]),
-            "log propensity of row 0 is -inf, a propensity of 0 for an action that was taken; "
-            "keep propensities in the log domain from the start so that they cannot round to 0",
+            "the log, row 0: log_propensity is -inf, a propensity of 0 for an action that was taken; "
+            "log the probability at the time of the action",
         ),
         (
             {"log_target": np.array([-1.0, 0.1, -1.0])},
@@ -106,30 +100,30 @@ def with_own(values: list[float]) -> dict[str, object]:
         ),
         (
             {"log_propensities": np.full((3, 2), math.nan)},
-            "log_propensities holds NaN or a propensity above 1; give the natural logarithm of a probability "
-            "under every logger",
+            "the log: the propensities under every logger hold NaN or a propensity above 1; give "
+            "probabilities, or their natural logarithms as log_propensities",
         ),
         (
             {"log_propensities": np.log([[0.5], [0.4], [0.1]])},
             "logger ids must lie in 0..0, the columns of log_propensities, got 0 to 1; "
-            "number the loggers with index_loggers",
+            "number the loggers from 0",
         ),
         (
             {"log_propensities": np.log([[0.1, 0.5], [0.25, 0.4], [0.2, 0.1]])},
-            "row 0 has log propensity -0.693147 but -2.30259 in column 0 of log_propensities; "
-            "order the columns by logger id",
+            "the log: a row of logger 0 has log propensity -0.693147, but -2.30259 in its place among all "
+            "loggers; order the list as 0, 1",
         ),
         (
             {"logger": np.array([-1, 0, 1]), "log_propensities": None},
-            "logger ids count from 0, got -1; number the loggers with index_loggers",
+            "logger ids count from 0, got -1; number them so",
         ),
         (
             {"logger": np.array([0, 2, 2]), "log_propensities": None},
-            "logger 1 of 3 has no rows; drop it, and number the others with index_loggers",
+            "logger 1 of 3 has no rows; drop it, and number the others from 0",
         ),
         (
             {"log_propensities": np.log([[0.5, 0.1, 0.1], [0.4, 0.25, 0.1], [0.1, 0.2, 0.1]])},
-            "logger 2 of 3 has no rows; drop it, and number the others with index_loggers",
+            "logger 2 of 3 has no rows; drop it, and number the others from 0",
         ),
     ],
 )

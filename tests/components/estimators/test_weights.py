@@ -10,10 +10,8 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import (
     WeightRule,
-    check_log_propensity,
     importance_weights,
     log_mixture,
-    self_normalised_weights,
 )
 
 LOG_TARGET = np.log([0.5, 0.2, 0.1])
@@ -25,16 +23,9 @@ def test_raw_and_clipped_weights() -> None:
     assert importance_weights(LOG_TARGET, LOG_PROPENSITY, clip=3.0) == pytest.approx([2.0, 0.5, 3.0])
 
 
-def test_self_normalised_weights_have_mean_one() -> None:
-    weights = self_normalised_weights(LOG_TARGET, LOG_PROPENSITY)
-    assert weights == pytest.approx(np.array([2.0, 0.5, 10.0]) * 3 / 12.5)
-    assert weights.mean() == pytest.approx(1.0)
-
-
 def test_the_log_domain_reaches_beyond_float64() -> None:
     log_target, log_propensity = np.array([-1.0, -2.0]), np.array([-2000.0, -2001.0])
     assert importance_weights(log_target, log_propensity, clip=30.0) == pytest.approx([30.0, 30.0])
-    assert self_normalised_weights(log_target, log_propensity) == pytest.approx([1.0, 1.0])
     tiny = importance_weights(np.array([-900.0]), np.array([-899.0]))
     assert tiny == pytest.approx([math.exp(-1.0)])
 
@@ -56,20 +47,6 @@ def test_log_mixture_is_the_average_logger() -> None:
     ("call", "message"),
     [
         (
-            lambda: check_log_propensity(np.array([-1.0, math.nan])),
-            "log propensity of row 1 is NaN; log it when the action is taken, or drop the row",
-        ),
-        (
-            lambda: check_log_propensity(np.array([-1.0, -2.0, 0.25])),
-            "log propensity of row 2 is 0.25, a propensity above 1; "
-            "give the natural logarithm of a probability, not the probability",
-        ),
-        (
-            lambda: check_log_propensity(np.array([-math.inf, -2.0])),
-            "log propensity of row 0 is -inf, a propensity of 0 for an action that was taken; "
-            "keep propensities in the log domain from the start so that they cannot round to 0",
-        ),
-        (
             lambda: importance_weights(np.array([-1.0]), np.array([-801.0])),
             "importance weights must stay below exp(700), got exp(800); "
             "clip the weights, or keep the policy closer to its loggers",
@@ -78,11 +55,6 @@ def test_log_mixture_is_the_average_logger() -> None:
             lambda: importance_weights(np.zeros(3), np.zeros(2)),
             "policy and log must have the same rows, got (3,) and (2,); "
             "take both from the same part of the log",
-        ),
-        (
-            lambda: self_normalised_weights(np.full(4, -math.inf), np.zeros(4)),
-            "self-normalised weights need one row that the policy could have taken, got weight 0 in all 4; "
-            "the policy and the log have no action in common",
         ),
         (
             lambda: log_mixture(np.zeros((5, 2)), np.ones(3)),

@@ -137,7 +137,7 @@ def test_rows_of_one_context_share_it_and_its_fold(tmp_path: Path) -> None:
 def test_validation_rows_alone(tmp_path: Path) -> None:
     content = table() | {"validation": [i >= 10 for i in range(40)]}
     files = open_log_files(write(tmp_path, content), contexts_given=False)
-    only = type(files)(files.dataset, files.columns, files.base, validation_only=True)
+    only = type(files)(files.dataset, files.columns, files.base, validation=True)
     found = score_log(only, Linear(), np.random.default_rng(0)).log
     np.testing.assert_allclose(found.delta, content["loss"][10:])
 
@@ -185,7 +185,7 @@ BAD = [
     (_set("loss", 5, 2.5), "row 5: the loss is 2.5, above the largest loss 2; .* say .* --max-loss"),
     (_to("loss", lambda _: ["a"] * 40), "column 'loss' must hold numbers"),
     (_to("action", lambda _: [[0, 1, 1]] * 40), "actions have 3 labels, the policy decides 2"),
-    (_set("action", 4, [0, 7]), r"row 4: a label vector holds 0 and 1 only, got \[0. 7.\]"),
+    (_set("action", 4, [0, 7]), r"row 4: a label vector holds 0 and 1 only, got \[0 7\]"),
     (_set("action", 4, [0]), "the lists of column 'action' must have one length, got 1 to 2"),
     (_to("action", lambda _: [1] * 40), "column 'action' must hold lists of numbers"),
     (_to("x", lambda _: [[0.0] * 4] * 40), "contexts have 4 features, the policy takes 3"),

@@ -9,16 +9,13 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.log.disk import PolicyTable, StreamedLog
 from multilogger.components.log.memory import TrainingLog
-from multilogger.components.log.reading import count_rows, open_streamed_log
+from multilogger.components.log.reading import open_streamed_log
 from multilogger.components.log.schema import log_file
 
 
-def test_facts_are_those_of_the_log_in_memory(
-    log: TrainingLog, streamed: StreamedLog, log_folder: Path
-) -> None:
+def test_facts_are_those_of_the_log_in_memory(log: TrainingLog, streamed: StreamedLog) -> None:
     for name in ("rows", "loggers", "contexts", "features", "labels", "total_delta"):
         assert getattr(streamed, name) == getattr(log, name), name
-    assert count_rows(log_folder) == log.rows
     for validation in (False, True):
         part, side = log.part(validation), streamed.side(validation)
         np.testing.assert_array_equal(side.counts, part.counts)
@@ -73,5 +70,5 @@ def test_propensity_above_one_is_refused(
     log: TrainingLog, tmp_path: Path, write_log: Callable[..., Path]
 ) -> None:
     wrong = replace(log, log_propensities=-log.log_propensities)
-    with pytest.raises(BadInput, match=r"^log_propensities holds NaN or a propensity above 1"):
+    with pytest.raises(BadInput, match="propensities under every logger hold NaN or a propensity above 1"):
         open_streamed_log(write_log(wrong, tmp_path), log.x)

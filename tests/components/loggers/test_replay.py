@@ -3,7 +3,10 @@ import pytest
 from scipy import stats
 
 from multilogger.components.actions.labels import Matrix, hamming, marginals
-from multilogger.components.log.schema import LogOrigin, LogRows, log_schema, to_rows, to_table
+from multilogger.components.log.columns import find_columns
+from multilogger.components.log.disk import to_rows
+from multilogger.components.log.files import ColumnBatch
+from multilogger.components.log.schema import LogOrigin, LogRows, log_schema, to_table
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass, validation_rows
 
 
@@ -103,7 +106,8 @@ def test_rows_survive_arrow(rng: np.random.Generator) -> None:
     rows = replay_all(logits, truth, 0, 0, plan())
     schema = log_schema(6, 2, LogOrigin("yeast", 3, 0, 0.05, 1))
     table = to_table(rows, schema)
-    back = to_rows(table)
+    columns = find_columns([*table.column_names, "logger"], contexts_given=True)
+    back = to_rows(ColumnBatch("log", np.arange(len(table)), table.to_batches()[0]), columns)
     for name in LogRows.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(back, name), getattr(rows, name))
     assert table.schema.metadata == {

@@ -69,7 +69,7 @@ def test_table2_has_a_column_per_preset(files: dict[str, str]) -> None:
     rows = {texts(row, "th")[0]: texts(row, "td") for row in re.findall(r"<tr>.*?</tr>", part, re.DOTALL)[1:]}
     assert rows["Logger 1"][0] == ""
     assert rows["Logger 1"][1].startswith("6.9")
-    assert rows["Naive-Reg"][0] == "constraint open"
+    assert rows["Naive-Reg"][0] == "same as direct"
     assert rows["Naive-Reg"][1].startswith("3.40")
     assert rows["Naive-Reg"][2] == "3.551"
 
@@ -128,12 +128,12 @@ def test_a_single_preset_is_not_spoken_of(tmp_path: Path) -> None:
     assert texts(texts_head(part), "th") == ["method", "EXP, ours", "paper", "greedy", "seeds"]
 
 
-def test_a_single_preset_says_too_that_a_constraint_is_open(tmp_path: Path) -> None:
+def test_a_single_preset_says_too_that_a_row_repeats_its_twin(tmp_path: Path) -> None:
     direct = cells("naive", 3.7)
     twin = [replace(cell, method="naive-reg") for cell in direct]
     page = outputs(Reproduction(table2=(*direct, *twin)), tmp_path)["report.html"]
-    assert texts(section(page, "table2"), "td")[-4:] == ["constraint open", "3.551", "", "5"]
-    assert "<em>Constraint open</em> stands where" in page
+    assert texts(section(page, "table2"), "td")[-4:] == ["same as direct", "3.551", "", "5"]
+    assert "<em>Same as direct</em> stands where" in page
 
 
 def test_failed_cells_are_told_with_their_preset(tmp_path: Path) -> None:

@@ -210,8 +210,35 @@ def test_stage_says_its_inputs_and_where_the_result_is(cli: Cli, store_root: Pat
     assert "Inputs" in done.stdout
     assert "artifacts/train-loggers/" in done.stdout
     assert "artifacts/replay/" in done.stdout
+    assert re.search(r"^Computed    1 stage, 1 from the cache, in \d+ s$", done.stdout, re.MULTILINE)
     run_id = next(line.split()[-1] for line in done.stdout.splitlines() if line.startswith("MLflow run"))
     assert (store_root / "mlflow-artifacts" / "digits" / run_id / "artifacts" / "summary.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first", "second"),
+    [
+        (["prepare"], "3 stages, 0 from", "0 stages, 3 from"),
+        (["learn", "--method", "logger-1"], "6 stages, 0 from", "0 stages, 6 from"),
+    ],
+)
+def test_a_pipe_hears_what_was_computed_and_what_was_not(
+    typed: Cli, store_root: Path, arguments: list[str], first: str, second: str
+) -> None:
+    for expected in (first, second):
+        shown = typed(*arguments).stdout.splitlines()
+        line = shown.index(f"Store       {store_root}") - 1
+        assert re.fullmatch(rf"Computed    {expected} the cache, in \d+ s", shown[line])
+
+
+@pytest.mark.usefixtures("store_root")
+def test_a_pipe_hears_how_many_cells_were_computed(cli: Cli, tmp_path: Path) -> None:
+    arguments = ["reproduce", "table2", "--dataset", "digits", "--seeds", "1", "--workers", "1"]
+    arguments += ["--out", str(tmp_path / "out"), "--method", "logger-1"]
+    for more, expected in (((), "1 cell, 0 from"), (("--method", "logger-2"), "1 cell, 1 from")):
+        done = cli(*arguments, *more)
+        assert done.returncode == 0, done.stderr
+        assert re.search(rf"^Computed    {expected} the cache, in \d+ s$", done.stdout, re.MULTILINE)
 
 
 def test_ephemeral_server_by_default(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.reproduction.choices import CHOICES
 from multilogger.flows.reproduction.experiments import EXPERIMENTS, STUDIES, TARGETS, plan_of
 from multilogger.flows.reproduction.scope import Scope
-from multilogger.tasks.learn import preset_numbers
+from multilogger.tasks.learn_settings import preset_numbers
 
 
 def test_table2_is_datasets_by_methods_by_seeds() -> None:

@@ -36,6 +36,7 @@ def test_a_failed_cell_does_not_sink_the_rest_and_finished_ones_are_not_run_agai
     out = tmp_path / "out"
     first = small(out, ["logger-1", "weighted"], TOO_HIGH)
     assert [cell.method for cell in first.failures] == ["weighted"]
+    assert (first.computed, first.reused) == (1, 0)
     assert "lambda_floor can be at most 1/2 for 2 loggers" in first.failures[0].error
     rows = rows_of(out / "table2.csv")
     assert [(row["method"], row["seeds"]) for row in rows] == [("logger-1", "1"), ("weighted", "0")]
@@ -49,6 +50,7 @@ def test_a_failed_cell_does_not_sink_the_rest_and_finished_ones_are_not_run_agai
     assert sorted((store_root / "artifacts" / "evaluate").iterdir()) == evaluations
     assert [folder.stat().st_mtime_ns for folder in evaluations] == times
     assert [cell.method for cell in again.failures] == ["weighted"]
+    assert (again.computed, again.reused) == (0, 1)
 
 
 def test_everything_is_in_mlflow_and_every_number_leads_to_its_run(store_root: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from multilogger.flows.reproduction.experiments import plan_of
 from multilogger.flows.reproduction.parameters import check_plan
 from multilogger.flows.reproduction.reproduce import reproduce, reproduce_all
 from multilogger.flows.reproduction.scope import Scope, chosen_presets, presets_that_matter
-from multilogger.tasks.learn import preset_numbers
+from multilogger.tasks.learn_settings import preset_numbers
 from tests.components.every_setting import EverySetting
 
 

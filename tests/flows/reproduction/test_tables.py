@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from multilogger.components.reproduction.results import CellResult, Reproduction
-from multilogger.flows.reproduction.tables import reproduction_tables
+from multilogger.flows.reproduction.tables import reproduction_notes, reproduction_tables
 
 TABLE2 = "Table 2: expected Hamming loss on test (EXP)"
-CLAIMS = "Claims of the paper: which hold under which preset"
+CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim holds"
 
 
 def cells(method: str, preset: str, *exps: float, dataset: str = "yeast") -> tuple[CellResult, ...]:
@@ -32,26 +32,45 @@ def test_presets_are_columns_and_datasets_tables() -> None:
     assert list(tables) == [f"{TABLE2} · yeast", f"{TABLE2} · scene", CLAIMS]
     assert tables[f"{TABLE2} · yeast"] == [
         {"method": "naive", "as printed": "4.100 ± 1.271", "ours": "3.000 ± 0.000", "paper": "4.001"},
-        {"method": "naive-reg", "as printed": "3.601 ± 1.283", "ours": "constraint open", "paper": "3.551"},
+        {"method": "naive-reg", "as printed": "3.601 ± 1.283", "ours": "same as direct", "paper": "3.551"},
         {"method": "crf", "as printed": "", "ours": "4.100 ± 0.000", "paper": "4.133"},
     ]
     assert tables[CLAIMS] == [
         {
             "claim": "the constraint helps",
-            "place": "Section 5.2",
-            "as printed": "holds",
-            "ours": "no difference",
+            "dataset": "yeast",
+            "compared": "Naive-Reg − Naive",
+            "as printed": "−0.499 ± 0.013 holds",
+            "ours": "0.000 no difference",
         }
     ]
 
 
-def test_one_preset_has_one_table_and_no_claims() -> None:
+def test_claims_are_summed_up_in_a_sentence_per_preset() -> None:
+    assert reproduction_notes(made()) == [
+        "As printed: of 1 test on 1 claim of the paper, 1 holds, 0 do not, and 0 are undecided with these "
+        "seeds, at the 5\u00a0% level after Holm's correction.",
+        "Ours: of 1 test on 1 claim of the paper, 0 hold, 0 do not, 1 compares a policy with itself, and 0 "
+        "are undecided with these seeds, at the 5\u00a0% level after Holm's correction.",
+    ]
+    assert reproduction_notes(Reproduction(table2=cells("crf", "tuned", 4.1))) == []
+
+
+def test_one_seed_has_no_interval_and_decides_nothing() -> None:
+    shown = reproduction_tables(
+        Reproduction(table2=(*cells("naive", "tuned", 3.0), *cells("naive-reg", "tuned", 2.5)))
+    )
+    assert [row["ours"] for row in shown[CLAIMS]] == ["−0.500 undecided"]
+
+
+def test_one_preset_has_one_table_and_a_single_column_of_claims() -> None:
     ours = Reproduction(table2=tuple(cell for cell in made().table2 if cell.preset == "tuned"))
     tables = reproduction_tables(ours)
-    assert list(tables) == [TABLE2]
+    assert list(tables) == [TABLE2, CLAIMS]
+    assert list(tables[CLAIMS][0]) == ["claim", "dataset", "compared", "ours"]
     columns = ["dataset", "method", "EXP", "95 %", "greedy", "paper", "seeds"]
     assert [list(row) for row in tables[TABLE2]] == [columns] * 4
-    assert list(tables[TABLE2][1].values()) == ["yeast", "naive-reg", "constraint open", "", "", "3.551", "2"]
+    assert list(tables[TABLE2][1].values()) == ["yeast", "naive-reg", "same as direct", "", "", "3.551", "2"]
 
 
 def test_sweeps_choices_and_loggers_name_several_presets_alone() -> None:

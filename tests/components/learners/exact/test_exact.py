@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.torch_labels import log_probability
+from multilogger.components.actions.torch_labels import KnownLoggers, log_probability
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.learners.exact.batches import ExactBatch, MemoryContexts
@@ -167,8 +167,8 @@ def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: EveryS
     learner = ExactLearner(log, NAIVE, settings.exact(), seed=0)
     with torch.no_grad():
         learner.network.get_parameter("layers.2.bias").fill_(-60.0)
-    far = replace(learner.loggers, logits=torch.full_like(learner.loggers.logits, 60.0))
-    learner.loggers = replace(far, log_all=torch.zeros_like(far.log_all))
+    far = torch.full_like(learner.loggers.logits, 60.0)
+    learner.loggers = KnownLoggers(far, torch.zeros(far.shape[:2]))
     risk, excess = parts(learner, whole_log(learner))
     assert excess.item() > 100.0
     value = learner.multiplier.descended(risk, excess)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.torch_labels import KnownLoggers, log_d2_each
+from multilogger.components.actions.torch_labels import KnownLoggers
 from multilogger.components.learners.exact.multiplier import Candidates, log_terms
 
 
@@ -25,7 +25,7 @@ def searched(loggers: KnownLoggers, log_shares: torch.Tensor, average: bool) -> 
         at = KnownLoggers(
             loggers.logits[x].expand(len(grid), -1, -1), loggers.log_all[x].expand(len(grid), -1)
         )
-        least.append(log_terms(log_d2_each(grid, at), log_shares, average).min())
+        least.append(log_terms(at.log_d2(grid), log_shares, average).min())
     return float(torch.logsumexp(torch.stack(least), dim=0)) - math.log(len(least))
 
 

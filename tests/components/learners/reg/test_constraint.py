@@ -10,7 +10,7 @@ import torch
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.constraint import constraint_value
 from multilogger.components.estimators.divergences import enumerated_average_divergence, exact_divergence
-from multilogger.components.learners.ips.direct import DirectLearner
+from multilogger.components.learners.reg.learner import ConstrainedLearner
 from multilogger.components.learners.reg.variational import VariationalGauge, variational_value
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.training.settings import DivergenceKind
@@ -18,16 +18,16 @@ from multilogger.components.log.memory import TrainingLog
 from tests.components.every_setting import EverySetting, learn
 
 
-def far_learner(log: TrainingLog, objective: Objective, settings: EverySetting) -> DirectLearner:
+def far_learner(log: TrainingLog, objective: Objective, settings: EverySetting) -> ConstrainedLearner:
     """A learner whose policy is nearly sure of every label, whatever the context."""
-    learner = DirectLearner(log, objective, settings, seed=0, constraint=settings)
+    learner = ConstrainedLearner(log, objective, settings, seed=0)
     with torch.no_grad():
         bias = learner.network.get_parameter("layers.3.bias" if settings.batch_norm else "layers.2.bias")
         bias.add_(torch.tensor([2.0, -2.0, 2.0]))
     return learner
 
 
-def divergence(learner: DirectLearner, log: TrainingLog) -> float:
+def divergence(learner: ConstrainedLearner, log: TrainingLog) -> float:
     """What the constraint holds down, enumerated for h_avg."""
     counts = learner.measure.counts
     if learner.objective.average:
@@ -44,7 +44,6 @@ def test_loop_lowers_the_exact_divergence(
     settings = replace(quick, divergence=kind, kappa=0.5, inner_iterations=200, warm_up_steps=100)
     learner = far_learner(log, objective, settings)
     before = divergence(learner, log)
-    assert learner.constraint is not None
     learner.constraint.start_epoch(learner.shares)
     learner.constraint.enforce()
     assert before > 2.0
@@ -57,7 +56,6 @@ def test_policy_descends_the_whole_variational_objective(
 ) -> None:
     settings = replace(quick, kappa=1e-6, warm_up_steps=50, discriminator_batch_norm=batch_norm)
     learner = far_learner(log, WEIGHTED, settings)
-    assert learner.constraint is not None
     learner.constraint.start_epoch(learner.shares)
     gauge, coefficients = learner.constraint.gauge, learner.constraint.coefficients
     assert isinstance(gauge, VariationalGauge)
@@ -78,7 +76,6 @@ def test_policy_rests_where_the_constraint_holds(
 ) -> None:
     learner = far_learner(log, WEIGHTED, replace(quick, divergence=kind, kappa=1e6))
     before = [parameter.clone() for parameter in learner.network.parameters()]
-    assert learner.constraint is not None
     learner.constraint.start_epoch(learner.shares)
     learner.constraint.enforce()
     assert all(torch.equal(a, b) for a, b in zip(before, learner.network.parameters(), strict=True))
@@ -95,7 +92,6 @@ def test_constraint_that_never_binds_leaves_the_direct_twin(
 
 def test_warmed_up_gauge_reports_a_part_of_the_divergence(log: TrainingLog, quick: EverySetting) -> None:
     learner = far_learner(log, NAIVE, replace(quick, kappa=1e6, warm_up_steps=300, batch_norm=False))
-    assert learner.constraint is not None
     learner.constraint.start_epoch(learner.shares)
     for _ in range(30):
         learner.constraint.enforce()
@@ -130,8 +126,7 @@ def test_slack_is_that_of_the_divergence_which_decides(log: TrainingLog, quick: 
 
 
 def test_coefficients_follow_lambda(log: TrainingLog, quick: EverySetting) -> None:
-    learner = DirectLearner(log, WEIGHTED, quick, seed=0, constraint=quick)
-    assert learner.constraint is not None
+    learner = ConstrainedLearner(log, WEIGHTED, quick, seed=0)
     learner.constraint.start_epoch(np.array([0.2, 0.8]))
     counts = learner.measure.counts
     terms = np.array([0.2, 0.8]) ** 2 / counts
@@ -140,8 +135,7 @@ def test_coefficients_follow_lambda(log: TrainingLog, quick: EverySetting) -> No
 
 def test_floor_of_the_constraint_leaves_the_risk_alone(log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, constraint_floor=0.3)
-    learner = DirectLearner(log, WEIGHTED, settings, seed=0, constraint=settings)
-    assert learner.constraint is not None
+    learner = ConstrainedLearner(log, WEIGHTED, settings, seed=0)
     learner.constraint.start_epoch(np.array([0.999, 0.001]))
     terms = np.array([0.7, 0.3]) ** 2 / learner.measure.counts
     np.testing.assert_allclose(learner.constraint.coefficients.numpy(), terms / terms.sum(), rtol=1e-6)

@@ -15,7 +15,7 @@ def frequencies(contexts: torch.Tensor, count: int) -> np.ndarray[tuple[int], np
 
 def test_counts_draw_contexts_as_rows_do(log: TrainingLog, streamed: StreamedLog) -> None:
     rows = MemoryDraws(TensorRows.of(log.part(validation=False)))
-    counted = CountedDraws(streamed.train_contexts, float_logits(log.logger_logits))
+    counted = CountedDraws(log.space.torch, streamed.train_contexts, float_logits(log.logger_logits))
     part = log.part(validation=False)
     for logger in (0, 1, None):
         own = part.context if logger is None else part.context[part.logger == logger]
@@ -29,7 +29,7 @@ def test_counts_draw_contexts_as_rows_do(log: TrainingLog, streamed: StreamedLog
 
 
 def test_drawn_actions_are_those_of_the_logger(log: TrainingLog, streamed: StreamedLog) -> None:
-    draws = CountedDraws(streamed.train_contexts, float_logits(log.logger_logits))
+    draws = CountedDraws(log.space.torch, streamed.train_contexts, float_logits(log.logger_logits))
     drawn = draws.logged(1, DRAWN, torch.Generator().manual_seed(0))
     chances = torch.sigmoid(torch.from_numpy(log.logger_logits[1]))[drawn.contexts]
     assert set(drawn.actions.flatten().tolist()) == {0.0, 1.0}

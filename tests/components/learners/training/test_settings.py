@@ -29,8 +29,9 @@ def default(method: str) -> Settings:
     return METHODS[method].settings()
 
 
-def with_value(method: str, name: str, value: Any) -> Settings:
-    return METHODS[method].settings(**{name: value})
+def with_value(method: str, name: str, value: object) -> Settings:
+    settings: dict[str, Any] = {name: value}
+    return METHODS[method].settings(**settings)
 
 
 def readers(name: str) -> list[str]:

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 

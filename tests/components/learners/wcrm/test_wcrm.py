@@ -22,7 +22,7 @@ def wide(log: TrainingLog) -> Tensor:
 
 @pytest.fixture
 def objective(log: TrainingLog) -> MemoryObjective:
-    return MemoryObjective(wide(log), log.part(validation=False), SHIFT, np.zeros((5, 3)))
+    return MemoryObjective(log.space.torch, wide(log), log.part(validation=False), SHIFT, np.zeros((5, 3)))
 
 
 def test_objective_by_hand(objective: MemoryObjective, log: TrainingLog, rng: np.random.Generator) -> None:

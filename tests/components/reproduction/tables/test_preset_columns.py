@@ -1,4 +1,4 @@
-"""Presets side by side: their order, the columns of Table 2, and a constraint that is left open."""
+"""Presets side by side: their order, the columns of Table 2, and a row that repeats its twin."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from multilogger.components.reproduction.names import OURS, PRESET_TITLES, prese
 from multilogger.components.reproduction.report.csv_files import table2_csv
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.tables.table2 import (
-    OPEN,
+    SAME_AS_DIRECT,
     Table2Row,
     exp_text,
     method_lines,
@@ -71,18 +71,18 @@ def test_exp_in_words_by_hand() -> None:
     assert exp_text(None) == ""
 
 
-def test_a_row_that_repeats_its_twin_is_open_and_has_no_number() -> None:
+def test_a_row_that_repeats_its_twin_says_so_and_has_no_number() -> None:
     direct = cells("naive", 3.0)
     rows = rows_of(direct, as_method(direct, "naive-reg"))
-    assert [(row.method, row.constraint_open) for row in rows] == [("naive", False), ("naive-reg", True)]
-    assert exp_text(rows[1]) == OPEN
-    assert [line.rsplit(",", 1)[1] for line in table2_csv(rows).splitlines()] == ["constraint", "", "open"]
+    assert [(row.method, row.repeats_twin) for row in rows] == [("naive", False), ("naive-reg", True)]
+    assert exp_text(rows[1]) == SAME_AS_DIRECT
+    assert [line.rsplit(",", 1)[1] for line in table2_csv(rows).splitlines()] == ["constraint", "", "same"]
 
 
 @pytest.mark.parametrize("method", ["naive-exact", "weighted-reg"])
 def test_another_method_of_the_same_numbers_is_a_result(method: str) -> None:
     direct = cells("naive", 3.0)
-    assert not any(row.constraint_open for row in rows_of(direct, as_method(direct, method)))
+    assert not any(row.repeats_twin for row in rows_of(direct, as_method(direct, method)))
 
 
 def test_the_last_digit_of_one_seed_makes_a_second_result() -> None:
@@ -90,18 +90,18 @@ def test_the_last_digit_of_one_seed_makes_a_second_result() -> None:
     twin = as_method(direct, "naive-reg")
     other = [replace(twin[0], exp=(twin[0].exp or 0.0) + 1e-15), *twin[1:]]
     assert other[0].exp != twin[0].exp
-    assert not rows_of(direct, other)[1].constraint_open
+    assert not rows_of(direct, other)[1].repeats_twin
 
 
 def test_a_twin_under_another_preset_does_not_count() -> None:
     direct = cells("naive", 3.0, preset="paper")
     twin = [replace(cell, preset="tuned") for cell in as_method(direct, "naive-reg")]
-    assert not any(row.constraint_open for row in rows_of(direct, twin))
+    assert not any(row.repeats_twin for row in rows_of(direct, twin))
 
 
 def test_only_seeds_that_both_have_are_compared() -> None:
     direct = cells("naive", 3.0)
     twin = as_method(direct, "naive-reg")
     failed = [replace(cell, exp=None, error="killed") for cell in twin]
-    assert rows_of(direct, [failed[0], *twin[1:]])[1].constraint_open
-    assert not rows_of(direct, failed)[1].constraint_open, "of no seed nothing is known"
+    assert rows_of(direct, [failed[0], *twin[1:]])[1].repeats_twin
+    assert not rows_of(direct, failed)[1].repeats_twin, "of no seed nothing is known"

@@ -1,9 +1,19 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from multilogger.components.log.disk import StreamedLog
+from multilogger.components.log.files import open_log_files
 from multilogger.components.log.memory import TrainingLog
-from multilogger.components.log.reading import thin_log
+from multilogger.components.log.reading import read_training_log, thin_log
+
+
+def test_log_on_disk_is_the_log_in_memory(log_folder: Path, log: TrainingLog) -> None:
+    back = read_training_log(log_folder, log.x, log.logger_logits, log.truth)
+    for name in ("context", "action", "delta", "log_propensities", "logger", "validation"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(log, name))
+    assert open_log_files(log_folder, contexts_given=True).rows == log.rows
 
 
 @pytest.mark.parametrize("rows", [40, 500])

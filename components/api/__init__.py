@@ -1,0 +1,1 @@
+"""The public names: logs, learners, policies and reports for scripts and notebooks."""

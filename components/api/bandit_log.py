@@ -1,0 +1,250 @@
+"""The bandit log of scripts and notebooks: rows of several loggers, from frames, files or arrays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.api.features import FeatureColumns
+from multilogger.components.api.read_log import Names, Range, check_actions
+from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.logged_batch import Loggers
+
+if TYPE_CHECKING:
+    from multilogger.components.api.build_log import ColumnNames
+    from multilogger.components.api.check_log import LogReport
+    from multilogger.components.api.policy import Policy
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BanditLog:
+    """Rows of one or several loggers: what was seen, what was done, what it cost, how likely it was.
+
+    Make one with `from_pandas`, `from_polars`, `from_arrow`, `from_frame`, `from_parquet` or `from_arrays`.
+    An action is a vector of q labels, each 0 or 1.
+
+    `x` (m, d) are the contexts and `context` (n,) the context of each row; `action` (n, q); `loss` (n,) in
+    [0, `max_loss`]; `log_propensity` (n,) under the row's own logger, `log_propensities` (n, J) under every
+    logger where they are known; `logger` (n,) counts into the names `loggers`. `logger_policies` and `truth`
+    (m, q), the true labels, are companions that some methods need.
+
+    >>> import numpy as np, pandas as pd, multilogger as ml
+    >>> frame = pd.DataFrame({"age": [31, 45, 28, 60], "mail": [1, 0, 1, 1], "call": [0, 0, 1, 0],
+    ...     "click": [1, 0, 0, 1], "pscore": [0.5, 0.25, 0.25, 0.5], "policy": ["a", "a", "b", "b"]})
+    >>> ml.BanditLog.from_pandas(frame, action=["mail", "call"], reward="click", propensity="pscore",
+    ...     logger="policy", features=["age"])
+    BanditLog(rows=4, contexts=4, features=1, labels=2, loggers=['a', 'b'])
+    """
+
+    x: Features
+    columns: FeatureColumns
+    context: NDArray[np.int64]
+    action: Actions
+    actions: tuple[str, ...]
+    loss: Vector
+    max_loss: float
+    log_propensity: Vector
+    logger: Loggers
+    loggers: tuple[str, ...]
+    log_propensities: Matrix | None = None
+    contexts_known: bool = True
+    reward_range: Range | None = None
+    time: NDArray[np.generic] | None = None
+    validation: NDArray[np.bool_] | None = None
+    logger_policies: "tuple[Policy, ...]" = field(default=())
+    truth: Labels | None = None
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        action: Names = "action",
+        reward: str | None = None,
+        loss: str | None = None,
+        propensity: str | None = None,
+        log_propensity: str | None = None,
+        propensities: Names | Mapping[Any, str] | None = None,
+        log_propensities: Names | Mapping[Any, str] | None = None,
+        logger: str | None = None,
+        features: Sequence[str] | None = None,
+        context: str | None = None,
+        contexts: Any = None,
+        time: str | None = None,
+        validation: str | None = None,
+        max_loss: float | None = None,
+        reward_range: Range | None = None,
+    ) -> "BanditLog":
+        """A log from a data frame of any library that narwhals knows: pandas, Polars, Arrow and others.
+
+        Args:
+            frame: one row per logged action.
+            action: a column of lists of 0 and 1, or several columns of 0 and 1.
+            reward: column of rewards; a loss is then the largest reward minus the row's.
+            loss: column of losses, 0 or more. Without `reward` and `loss`: column loss, delta or reward.
+            propensity: probability of the action under the row's own logger, when it acted.
+            log_propensity: its natural logarithm. Without either: column log_propensity, propensity, pscore.
+            propensities: probabilities under every logger: a column of lists or several columns, in the
+                ascending order of the loggers' labels, or a mapping from logger to column. Balanced methods
+                need them.
+            log_propensities: their logarithms. Without either: a column of one of these names, if any.
+            logger: column of labels of any kind. Without it: column logger, or one logger if there is none.
+            features: columns of numbers, of words (one feature per word) or of lists. Without it: column x,
+                or x0, x1, ...
+            context: column of ids; rows of one id share their features. Without it: column context, or, if
+                there is none, every row is a context of its own.
+            contexts: a frame of the features of each context, where they do not stand in the rows. Its column
+                named as `context` holds the ids; without one they are its rows counted from 0.
+            time: column to split by, numbers or times.
+            validation: column of booleans, the rows that choose the epoch; without it `fit` draws them.
+            max_loss: the largest possible loss; the number of labels by default.
+            reward_range: least and largest possible reward; those of the log by default.
+        """
+        from multilogger.components.api.build_log import ColumnNames, log_of_frame
+
+        columns = ColumnNames(
+            action=action,
+            reward=reward,
+            loss=loss,
+            propensity=propensity,
+            log_propensity=log_propensity,
+            propensities=propensities,
+            log_propensities=log_propensities,
+            logger=logger,
+            features=features,
+            context=context,
+            time=time,
+            validation=validation,
+            max_loss=max_loss,
+            reward_range=reward_range,
+        )
+        return log_of_frame(frame, columns, contexts)
+
+    from_pandas = from_frame
+    from_polars = from_frame
+    from_arrow = from_frame
+
+    @classmethod
+    def from_parquet(
+        cls, source: str | Path, contexts: Any = None, **columns: "Unpack[ColumnNames]"
+    ) -> "BanditLog":
+        """A log from Parquet: a file, a folder, or the address of one in an object store (s3://, gs://).
+
+        Folders named `logger=<label>` are a column. `contexts` may be a path, too. The columns are those of
+        `from_frame`. All rows are held in memory; `multilogger evaluate` reads longer logs from disk.
+        """
+        from multilogger.components.api.log_files import read_parquet, with_facts
+
+        table = read_parquet(source)
+        apart = read_parquet(contexts) if isinstance(contexts, str | Path) else contexts
+        log = cls.from_frame(table, contexts=apart, **columns)
+        return log if columns or apart is not None else with_facts(log, table)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        x: Features | ArrayLike,
+        action: ArrayLike,
+        *,
+        reward: ArrayLike | None = None,
+        loss: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        log_propensity: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+        log_propensities: ArrayLike | None = None,
+        logger: ArrayLike | None = None,
+        context: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        validation: ArrayLike | None = None,
+        max_loss: float | None = None,
+        reward_range: Range | None = None,
+    ) -> "BanditLog":
+        """A log from arrays of n rows: x (n, d), dense or sparse, action (n, q), the others (n,) or (n, J).
+
+        With `context` (n,), the row of x of each logged row, x is (m, d) and holds each context once.
+        """
+        from multilogger.components.api.build_log import log_of_arrays
+
+        return log_of_arrays(
+            x,
+            action,
+            rewards=reward,
+            losses=loss,
+            propensity=propensity,
+            log_propensity=log_propensity,
+            propensities=propensities,
+            log_propensities=log_propensities,
+            logger=logger,
+            context=context,
+            time=time,
+            validation=validation,
+            max_loss=max_loss,
+            reward_range=reward_range,
+        )
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+    def __repr__(self) -> str:
+        contexts, features = self.x.shape
+        return (
+            f"BanditLog(rows={len(self)}, contexts={contexts}, features={features}, "
+            f"labels={len(self.actions)}, loggers={list(self.loggers)!r})"
+        )
+
+    def check(self, policy: Any = None) -> "LogReport":
+        """What the log holds and what to mend, for `print`; with a policy also how well it is covered."""
+        from multilogger.components.api.check_log import check_log
+
+        return check_log(self, policy)
+
+    def split(
+        self, test: float = 0.3, *, by: str = "context", seed: int = 0
+    ) -> "tuple[BanditLog, BanditLog]":
+        """A training and a test log; `test` is the share of contexts, or of rows, in the second.
+
+        by="context" keeps all rows of a context on one side (without context ids: by row), by="row" draws
+        rows, by="time" takes the last ones in the column that was given as `time`.
+        """
+        from multilogger.components.api.split_log import split_rows
+
+        rows = split_rows(self, test, by, seed)
+        return self.take(np.flatnonzero(~rows)), self.take(np.flatnonzero(rows))
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> "BanditLog":
+        """The given rows with their contexts alone, in the given order."""
+        from multilogger.components.api.split_log import take_rows
+
+        return take_rows(self, rows)
+
+    def with_logger_policies(self, policies: Sequence[Any] | Mapping[Any, Any]) -> "BanditLog":
+        """The log with the policies of its loggers, by name or in the order of `loggers`.
+
+        A policy is what `evaluate` takes: of this package, or with a `predict_proba`. The `-exact` methods
+        need them.
+        """
+        from multilogger.components.api.policy import policies_of_loggers
+
+        return replace(self, logger_policies=policies_of_loggers(self, policies))
+
+    def with_truth(self, truth: ArrayLike) -> "BanditLog":
+        """The log with the true labels of its contexts (m, q), which `FullInformation` alone looks at."""
+        labels = check_actions(truth)
+        wanted = (self.x.shape[0], len(self.actions))
+        if labels.shape != wanted:
+            raise BadInput(f"truth must be (contexts, labels) = {wanted}, got {labels.shape}")
+        return replace(self, truth=labels)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows to one Parquet file that `from_parquet` and `multilogger evaluate` read.
+
+        Companions (`logger_policies`, `truth`) are not written.
+        """
+        from multilogger.components.api.log_files import write_parquet
+
+        write_parquet(self, Path(path))

@@ -1,0 +1,232 @@
+"""From named columns of a frame, or from arrays, to a bandit log."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multilogger.components.actions.labels import Actions, Vector
+from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.api.features import FeatureColumns
+from multilogger.components.api.frames import WHERE, Rows, to_arrow
+from multilogger.components.api.read_log import (
+    Contexts,
+    Losses,
+    Names,
+    Range,
+    Who,
+    check_actions,
+    check_all,
+    check_loss,
+    check_own,
+    check_reward,
+    first_of,
+    only_one,
+    read_actions,
+    read_all,
+    read_contexts,
+    who_acted,
+)
+from multilogger.components.datasets.labelled_data import Features
+from multilogger.components.errors import BadInput
+from multilogger.components.log.checks import check_contexts, check_features
+
+
+class ColumnNames(TypedDict, total=False):
+    """The columns of a log by name; `None` for one that the log lacks. See `BanditLog.from_frame`."""
+
+    action: Names
+    reward: str | None
+    loss: str | None
+    propensity: str | None
+    log_propensity: str | None
+    propensities: Names | Mapping[Any, str] | None
+    log_propensities: Names | Mapping[Any, str] | None
+    logger: str | None
+    features: Sequence[str] | None
+    context: str | None
+    time: str | None
+    validation: str | None
+    max_loss: float | None
+    reward_range: Range | None
+
+
+def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
+    """A log from a frame of any library; see `BanditLog.from_frame`."""
+    rows = Rows(to_arrow(frame))
+    _check_twice(columns)
+    action, names = read_actions(rows, columns.get("action", "action"))
+    logger = columns.get("logger") or first_of(rows, ("logger",))
+    who = who_acted(None if logger is None else rows.column(logger, "logger"), len(rows))
+    whole = columns.get("propensities") or columns.get("log_propensities")
+    whole = whole or first_of(rows, ("log_propensities", "propensities"))
+    are_log = columns.get("log_propensities") is not None or whole == "log_propensities"
+    time = columns.get("time")
+    validation = columns.get("validation") or first_of(rows, ("validation",))
+    return _checked(
+        contexts=read_contexts(
+            rows,
+            columns.get("features"),
+            columns.get("context") or first_of(rows, ("context",)),
+            None if contexts is None else Rows(to_arrow(contexts), "contexts"),
+        ),
+        action=action,
+        names=names,
+        losses=_read_losses(rows, columns, action.shape[1]),
+        own=_read_own(rows, columns),
+        who=who,
+        every=None if whole is None else read_all(rows, whole, who),
+        are_log=are_log,
+        time=None if time is None else rows.times(time),
+        validation=None if validation is None else rows.numbers(validation, "validation") == 1,
+    )
+
+
+def log_of_arrays(
+    x: Features | ArrayLike,
+    action: ArrayLike,
+    *,
+    rewards: ArrayLike | None,
+    losses: ArrayLike | None,
+    propensity: ArrayLike | None,
+    log_propensity: ArrayLike | None,
+    propensities: ArrayLike | None,
+    log_propensities: ArrayLike | None,
+    logger: ArrayLike | None,
+    context: ArrayLike | None,
+    time: ArrayLike | None,
+    validation: ArrayLike | None,
+    max_loss: float | None,
+    reward_range: Range | None,
+) -> BanditLog:
+    """A log from arrays; see `BanditLog.from_arrays`."""
+    from scipy import sparse
+
+    only_one("the loss", reward=rewards, loss=losses)
+    only_one("the propensity", propensity=propensity, log_propensity=log_propensity)
+    only_one("the propensities", propensities=propensities, log_propensities=log_propensities)
+    actions = check_actions(action)
+    given: Any = x if sparse.issparse(x) else np.asarray(x, dtype=np.float32)
+    if given.ndim != 2:
+        raise BadInput(f"x must be (n, d), one row of features per context, got shape {given.shape}")
+    columns = FeatureColumns.numbered(given.shape[1])
+    is_log = propensity is None
+    own = log_propensity if is_log else propensity
+    if own is None:
+        raise _lacking("the propensity", "propensity or log_propensity")
+    every = log_propensities if propensities is None else propensities
+    number = np.arange(len(actions)) if context is None else np.asarray(context, dtype=np.int64)
+    return _checked(
+        contexts=Contexts(columns(given), columns, number, known=context is not None),
+        action=actions,
+        names=tuple(f"action_{i}" for i in range(actions.shape[1])),
+        losses=_losses(rewards, losses, actions.shape[1], max_loss, reward_range),
+        own=check_own(own, is_log),
+        who=who_acted(logger, len(actions)),
+        every=every,
+        are_log=log_propensities is not None,
+        time=None if time is None else np.asarray(time),
+        validation=None if validation is None else np.asarray(validation, dtype=np.bool_),
+    )
+
+
+def _checked(
+    contexts: Contexts,
+    action: Actions,
+    names: tuple[str, ...],
+    losses: Losses,
+    own: Vector,
+    who: Who,
+    every: ArrayLike | None,
+    are_log: bool,
+    time: NDArray[np.generic] | None,
+    validation: NDArray[np.bool_] | None,
+) -> BanditLog:
+    """All parts together, if they are of one length."""
+    lengths = {
+        "context" if contexts.known else "x": len(contexts.context),
+        "action": len(action),
+        "the loss": len(losses.loss),
+        "the propensity": len(own),
+        "logger": len(who.logger),
+    }
+    lengths |= {} if time is None else {"time": len(time)}
+    lengths |= {} if validation is None else {"validation": len(validation)}
+    if not contexts.known:
+        lengths["x"] = int(contexts.x.shape[0])
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise BadInput(f"a log needs columns of one length, got {found}; take all of them from the same rows")
+    check_contexts(contexts.context, int(contexts.x.shape[0]))
+    if isinstance(contexts.x, np.ndarray):
+        check_features(contexts.x, contexts.columns.width, WHERE, np.arange(len(contexts.x)))
+    return BanditLog(
+        x=contexts.x,
+        columns=contexts.columns,
+        context=contexts.context,
+        action=action,
+        actions=names,
+        loss=losses.loss,
+        max_loss=losses.max_loss,
+        log_propensity=own,
+        logger=who.logger,
+        loggers=who.names,
+        log_propensities=None if every is None else check_all(every, are_log, own, who),
+        contexts_known=contexts.known,
+        reward_range=losses.reward_range,
+        time=time,
+        validation=validation,
+    )
+
+
+def _check_twice(columns: ColumnNames) -> None:
+    for what, names in (
+        ("the loss", ("reward", "loss")),
+        ("the propensity", ("propensity", "log_propensity")),
+        ("the propensities", ("propensities", "log_propensities")),
+    ):
+        only_one(what, **{name: dict(columns).get(name) for name in names})
+
+
+def _read_losses(rows: Rows, columns: ColumnNames, labels: int) -> Losses:
+    loss, reward = columns.get("loss"), columns.get("reward")
+    if loss is None and reward is None:
+        loss = first_of(rows, ("loss", "delta"))
+        reward = None if loss else first_of(rows, ("reward",))
+    return _losses(
+        None if reward is None else rows.numbers(reward, "reward"),
+        None if loss is None else rows.numbers(loss, "loss"),
+        labels,
+        columns.get("max_loss"),
+        columns.get("reward_range"),
+    )
+
+
+def _losses(
+    rewards: ArrayLike | None,
+    losses: ArrayLike | None,
+    labels: int,
+    max_loss: float | None,
+    reward_range: Range | None,
+) -> Losses:
+    if rewards is not None:
+        return check_reward(rewards, reward_range)
+    if losses is None:
+        raise _lacking("what the action brought", "reward or loss")
+    return check_loss(losses, labels, max_loss)
+
+
+def _read_own(rows: Rows, columns: ColumnNames) -> Vector:
+    own, is_log = columns.get("propensity"), False
+    if own is None:
+        own, is_log = columns.get("log_propensity") or first_of(rows, ("log_propensity",)), True
+    if own is None:
+        own, is_log = first_of(rows, ("propensity", "pscore")), False
+    if own is None:
+        raise _lacking("the propensity", "propensity or log_propensity")
+    return check_own(rows.numbers(own, "propensity"), is_log)
+
+
+def _lacking(what: str, names: str) -> BadInput:
+    return BadInput(f"the log lacks {what}; say where it stands with {names}")

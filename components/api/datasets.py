@@ -1,0 +1,134 @@
+"""Labelled data, and bandit logs made from it in memory: the supervised-to-bandit replay of section 5.1.1.
+
+>>> import multilogger as ml
+>>> log = ml.datasets.load_replay("pairwise", passes=1, alphas=(0.1, 1.0), seed=0)
+>>> log
+BanditLog(rows=3000, contexts=1500, features=12, labels=6, loggers=['logger-1', 'logger-2'])
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.api.features import FeatureColumns
+from multilogger.components.api.policy import Policy
+from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
+from multilogger.components.datasets.losses import find_loss
+from multilogger.components.datasets.pairwise import load_pairwise_split
+from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find_dataset
+from multilogger.components.errors import BadInput
+
+__all__ = ["expected_loss", "list_datasets", "load_dataset", "load_replay", "load_svmlight", "replay"]
+
+EMBEDDED = {"digits": load_digits_split, "pairwise": load_pairwise_split}
+
+
+def list_datasets() -> dict[str, str]:
+    """The registered datasets and what they are; those that are not embedded need their files."""
+    return {name: spec.note for name, spec in DATASETS.items()}
+
+
+def load_dataset(name: str = "digits") -> TrainTest:
+    """The train and the test split of an embedded dataset: `.train.x`, `.train.y`, `.test.x`, `.test.y`."""
+    find_dataset(name)
+    if name not in EMBEDDED:
+        raise BadInput(
+            f"{name} is not embedded, only {' and '.join(EMBEDDED)} are; fetch its files and read them with "
+            "load_svmlight"
+        )
+    return EMBEDDED[name]()
+
+
+def load_svmlight(path: str | Path, features: int, labels: int) -> LabelledData:
+    """Contexts and true labels from multi-label svmlight text, plain or compressed (.bz2, .gz)."""
+    from multilogger.components.datasets.svmlight import read_svmlight
+
+    place = Path(path)
+    if not place.is_file():
+        raise BadInput(f"there is no file {place}; give multi-label svmlight text")
+    return read_svmlight(place, DatasetSpec(place.name, features, labels), rows=None)
+
+
+def load_replay(name: str = "digits", **settings: Any) -> BanditLog:
+    """`replay` of the train split of an embedded dataset, with its own loss."""
+    return replay(load_dataset(name).train, loss=find_dataset(name).loss, **settings)
+
+
+def replay(
+    data: LabelledData,
+    *,
+    alphas: Sequence[float] = (0.05, 2.0),
+    passes: int | Sequence[int] = 4,
+    seed: int = 0,
+    loss: str = "hamming",
+    fraction: float = 0.2,
+    C: float = 0.1,
+    validation: float | None = None,
+    split_by: str = "row",
+) -> BanditLog:
+    """A log of linear loggers that act on labelled data, as the stages `train-loggers` and `replay` make it.
+
+    The log has its loggers' policies and the true labels as companions.
+
+    Args:
+        data: contexts and true labels.
+        alphas: one logger each; larger is more deterministic.
+        passes: how often each logger meets every context, one number or one per logger.
+        seed: of the share of data that loggers are fitted on, and of their actions.
+        loss: hamming or crowding.
+        fraction: share of the data that the loggers are fitted on.
+        C: inverse L2 strength of that fit.
+        validation: share of the rows to mark for validation; by default `fit` draws them.
+        split_by: what that share is drawn from, row or context.
+    """
+    from multilogger.components.loggers.crf import fit_crf
+    from multilogger.components.loggers.linear import LinearPolicy, sample_rows
+    from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
+
+    counts = [passes] * len(alphas) if isinstance(passes, int) else list(passes)
+    if not counts or len(counts) != len(alphas) or min(counts) < 1:
+        raise BadInput(f"passes must be 1 or more for each of the {len(alphas)} loggers, got {counts}")
+    rows = sample_rows(data.rows, fraction, np.random.default_rng(seed))
+    weights = fit_crf(data.take(rows), C)
+    policies = [LinearPolicy(weights, alpha) for alpha in alphas]
+    logits = [policy.logits(data.x) for policy in policies]
+    plan = ReplayPlan(seed, validation or 0.0, SplitBy(split_by), data.rows)
+    parts = [
+        (j, part)
+        for j, count in enumerate(counts)
+        for r in range(count)
+        for part in replay_pass(logits, data.y, j, r, plan, find_loss(loss))
+    ]
+    columns = FeatureColumns.numbered(data.features)
+    actions = tuple(f"action_{i}" for i in range(data.labels))
+    names = tuple(f"logger-{j + 1}" for j in range(len(alphas)))
+    return BanditLog(
+        x=data.x,
+        columns=columns,
+        context=np.concatenate([part.context for _, part in parts]).astype(np.int64),
+        action=np.concatenate([part.action for _, part in parts]),
+        actions=actions,
+        loss=np.concatenate([part.delta for _, part in parts]),
+        max_loss=find_loss(loss).largest(data.labels),
+        log_propensity=np.concatenate([part.log_propensity for _, part in parts]),
+        logger=np.concatenate([np.full(len(part.delta), j, dtype=np.int64) for j, part in parts]),
+        loggers=names,
+        log_propensities=np.concatenate([part.log_propensities for _, part in parts]),
+        validation=None if validation is None else np.concatenate([part.validation for _, part in parts]),
+        logger_policies=tuple(
+            Policy(policy, columns, actions, name) for name, policy in zip(names, policies, strict=True)
+        ),
+        truth=data.y,
+    )
+
+
+def expected_loss(policy: Any, data: LabelledData, loss: str = "hamming") -> float:
+    """The true risk of a policy on labelled data in closed form, the paper's EXP."""
+    chosen = getattr(policy, "policy_", policy)
+    if not isinstance(chosen, Policy):
+        raise BadInput(f"a Policy or a fitted learner is needed, got {type(policy).__name__}")
+    return float(find_loss(loss).expected(chosen.logits(data.x), data.y).mean())

@@ -1,0 +1,120 @@
+"""Frames of any library, and the arrays that their columns hold."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.errors import BadInput
+from multilogger.components.log.files import ColumnBatch, Indexed, index_labels
+
+WHERE = "the log"  # what messages call a frame
+
+
+def to_arrow(frame: Any) -> Any:
+    """An Arrow table of a frame: pandas, Polars, Arrow, or whatever else narwhals knows."""
+    import narwhals as nw
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    try:
+        native = nw.from_native(frame)
+        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+        return eager.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise BadInput(f"a column of the frame holds values of several kinds ({error}); mend it") from error
+    except TypeError as error:
+        raise BadInput(
+            f"a data frame is needed (pandas, Polars, Arrow, ...), got {type(frame).__name__}; "
+            "give arrays to BanditLog.from_arrays"
+        ) from error
+
+
+class Rows:
+    """The columns of an Arrow table as arrays; messages say which column is wrong and what to do."""
+
+    def __init__(self, table: Any, where: str = WHERE) -> None:
+        self.names = [str(name) for name in table.column_names]
+        self.table, self.where = table, where
+        self.numbers_of_rows = np.arange(table.num_rows, dtype=np.int64)
+        if table.num_rows == 0:
+            raise BadInput(f"{where} has no rows; check the filter that made it")
+
+    def __len__(self) -> int:
+        return len(self.numbers_of_rows)
+
+    def require(self, name: str, what: str) -> None:
+        """Refuse a name that is no column."""
+        if name not in self.names:
+            shown = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
+            raise BadInput(f"cannot read {what}: {self.where} has no column {name!r}, only {shown}")
+
+    def kind(self, name: str) -> Any:
+        """The Arrow type of a column."""
+        return self.table.schema.field(name).type
+
+    def column(self, name: str, what: str) -> Any:
+        """A column as Arrow has it."""
+        import pyarrow as pa
+
+        self.require(name, what)
+        column = self.table.column(name)
+        # Categories are what they stand for; those without rows are nothing.
+        return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+    def numbers(self, name: str, what: str = "features") -> Vector:
+        """A column of numbers, missing ones as NaN: (n,)."""
+        self.require(name, what)
+        return self._batch(name).numbers(name)
+
+    def lists(self, name: str) -> Matrix:
+        """A column of lists of one length: (n, length)."""
+        return np.asarray(self._batch(name).matrix(name), dtype=np.float64)
+
+    def matrix(self, names: str | Sequence[str], what: str) -> Matrix:
+        """One column of lists, or several columns of numbers: (n, length)."""
+        columns = [names] if isinstance(names, str) else list(names)
+        for name in columns:
+            self.require(name, what)
+        if len(columns) == 1 and is_list(self.kind(columns[0])):
+            return self.lists(columns[0])
+        return np.stack([self.numbers(name, what) for name in columns], axis=1)
+
+    def labels(self, name: str) -> Indexed:
+        """A column of labels of any kind, numbered in ascending order."""
+        return index_labels(self.column(name, name).chunks, name)
+
+    def words(self, name: str) -> list[str | None]:
+        """A column of words."""
+        import pyarrow as pa
+
+        return list(self.table.column(name).cast(pa.string()).to_pylist())
+
+    def times(self, name: str) -> NDArray[np.generic]:
+        """A column of numbers or times, none missing: (n,)."""
+        column = self.column(name, "time")
+        if column.null_count:
+            raise BadInput(f"column {name!r} is missing in {column.null_count} rows; fill it in or drop them")
+        return np.asarray(column.to_numpy())
+
+    def _batch(self, name: str) -> ColumnBatch:
+        batch = self.table.select([name]).combine_chunks().to_batches()[0]
+        return ColumnBatch(self.where, self.numbers_of_rows, batch)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is one of lists."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def is_word(kind: Any) -> bool:
+    """Whether an Arrow type is one of words or categories."""
+    import pyarrow as pa
+
+    words = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(words or pa.types.is_dictionary(kind))

@@ -1,0 +1,157 @@
+"""What all learners of scripts share, in scikit-learn's habit: settings in, a log to `fit`, a policy out."""
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from multilogger.components.actions.labels import Actions, Matrix
+from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.api.method_settings import build_settings, meanings_of, settings_of
+from multilogger.components.api.policy import Policy
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.method import Needs
+
+if TYPE_CHECKING:
+    from multilogger.components.learners.training.record import EpochRecord
+
+OF_ALL: dict[str, Any] = {"seed": 0, "validation_fraction": 0.25, "split_by": "context"}
+OF_ALL_MEANINGS = {
+    "seed": "initialisation, mini-batches and the choice of validation rows",
+    "validation_fraction": "share of the log that chooses the epoch, unless the log marks its rows itself",
+    "split_by": "what goes to one side of that split as a whole: context, row or time",
+}
+REMEDIES = {
+    Needs.ALL_PROPENSITIES: "read the log with propensities= or log_propensities=",
+    Needs.LOGGER_POLICIES: "add them with log.with_logger_policies(...)",
+    Needs.TRUTH: "add them with log.with_truth(...)",
+}
+
+
+class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learns a policy from a bandit log; make one by its class, such as `Dr`, or by `learner("dr")`.
+
+    The constructor keeps its arguments and checks no values; `fit` does. `fit` returns the learner itself,
+    which then acts as the policy that it learned: `predict_proba`, `predict`, `sample` and `save` are those
+    of `policy_`.
+    """
+
+    method: ClassVar[str]
+
+    def __init_subclass__(cls, method: str, **rest: Any) -> None:
+        """Give a class the settings of its method: a signature, and a list of them in its docstring."""
+        super().__init_subclass__(**rest)
+        cls.method = method
+        cls.__init__ = _initialiser(cls.__name__, OF_ALL | settings_of(method))  # type: ignore[method-assign]
+        cls.__doc__ = f"{cls.__doc__}\n\n{_settings_text(method)}"
+
+    def fit(self, log: BanditLog, on_epoch: "Callable[[EpochRecord], None] | None" = None) -> Self:
+        """Learn from a log; its validation rows choose the epoch. `on_epoch` is told of every epoch.
+
+        Sets `policy_`, `records_` (one per epoch), `best_` (that of the chosen one) and `n_features_in_`.
+        """
+        from multilogger.components.api.log_files import training_log
+        from multilogger.components.learners.learn import learn
+
+        self._check_log(log)
+        values = self.get_params(deep=False)
+        seed, share, by = (values.pop(name) for name in OF_ALL)
+        settings = build_settings(self.method, values)
+        rows = training_log(log, share, by, seed)
+        with one_thread():
+            learned = learn(self.method, rows, settings, seed, on_epoch)
+        self.policy_ = Policy(learned.policy, log.columns, log.actions, self.method)
+        self.records_, self.best_ = learned.records, learned.best
+        self.n_features_in_ = int(log.x.shape[1])
+        return self
+
+    def predict_proba(self, x: Any) -> Matrix:
+        """The probability of each label: (n, q), in the order of `actions`."""
+        return self._fitted().predict_proba(x)
+
+    def predict(self, x: Any) -> Actions:
+        """The most likely action: (n, q) of 0 and 1."""
+        return self._fitted().predict(x)
+
+    def sample(self, x: Any, rng: np.random.Generator | int | None = None) -> Actions:
+        """An action drawn from the policy: (n, q) of 0 and 1."""
+        return self._fitted().sample(x, rng)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the policy into a folder; `load_policy` reads it."""
+        self._fitted().save(folder)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the labels that the policy decides."""
+        return self._fitted().actions
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "policy_")
+
+    def _fitted(self) -> Policy:
+        policy = vars(self).get("policy_")
+        if not isinstance(policy, Policy):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(log) first")
+        return policy
+
+    def _check_log(self, log: object) -> None:
+        if not isinstance(log, BanditLog):
+            raise BadInput(
+                f"fit takes a BanditLog, got {type(log).__name__}; make one with BanditLog.from_pandas or "
+                "another of its from_ methods"
+            )
+        has = {
+            Needs.ALL_PROPENSITIES: log.log_propensities is not None or len(log.loggers) == 1,
+            Needs.LOGGER_POLICIES: bool(log.logger_policies),
+            Needs.TRUTH: log.truth is not None,
+        }
+        for need in sorted(METHODS[self.method].needs):
+            if not has[need]:
+                raise BadInput(f"{self.method} needs {need}, which the log lacks; {REMEDIES[need]}")
+
+
+class one_thread:  # noqa: N801, a context manager reads as a word
+    """torch on one thread: the networks are small, and the bits are those of the command line."""
+
+    def __enter__(self) -> None:
+        import torch
+
+        self._before = torch.get_num_threads()
+        torch.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        import torch
+
+        torch.set_num_threads(self._before)
+
+
+def _initialiser(name: str, defaults: dict[str, Any]) -> Callable[..., None]:
+    """An `__init__` of keyword arguments that sets them as attributes and refuses others."""
+
+    def __init__(self: Learner, **settings: Any) -> None:  # noqa: N807
+        for given in settings:
+            if given not in defaults:
+                near = get_close_matches(given, defaults, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(defaults)}"
+                raise TypeError(f"{name} has no setting {given!r}{hint}")
+        for setting, value in (defaults | settings).items():
+            setattr(self, setting, value)
+
+    kinds = inspect.Parameter
+    parameters = [kinds("self", kinds.POSITIONAL_OR_KEYWORD)]
+    parameters += [kinds(one, kinds.KEYWORD_ONLY, default=value) for one, value in defaults.items()]
+    __init__.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return __init__
+
+
+def _settings_text(method: str) -> str:
+    defaults, meanings = OF_ALL | settings_of(method), OF_ALL_MEANINGS | meanings_of(method)
+    lines = [f"        {name}: {meanings[name]} ({value!r})" for name, value in defaults.items()]
+    return "\n".join(["    Args:", *lines])

@@ -1,0 +1,98 @@
+"""One class per method. The paper is "Off-policy Learning for Multiple Loggers" (He et al., KDD 2019)."""
+
+import types
+from typing import Any
+
+from multilogger.components.api.learner import Learner
+from multilogger.components.learners.methods import find_method
+
+
+class Naive(Learner, method="naive"):
+    """Naive IPS (section 2.1): all rows weigh the same, whoever logged them."""
+
+
+class Weighted(Learner, method="weighted"):
+    """Weighted IPS (section 2.1.1): each logger has the weight lambda* that makes the variance least."""
+
+
+class Balanced(Learner, method="balanced"):
+    """Balanced IPS (section 6): the loggers are taken as one, their average. Needs all propensities."""
+
+
+class NaiveReg(Learner, method="naive-reg"):
+    """Naive IPS under a bound on the divergence from the loggers (Algorithm 2)."""
+
+
+class WeightedReg(Learner, method="weighted-reg"):
+    """Weighted IPS under a bound on the divergence from the loggers (Algorithm 2)."""
+
+
+class BalancedReg(Learner, method="balanced-reg"):
+    """Balanced IPS under a bound on the divergence from the average logger. Needs the loggers' policies."""
+
+
+class NaiveExact(Learner, method="naive-exact"):
+    """`NaiveReg` with the divergence in closed form. Needs the loggers' policies."""
+
+
+class WeightedExact(Learner, method="weighted-exact"):
+    """`WeightedReg` with the divergence in closed form. Needs the loggers' policies."""
+
+
+class BalancedExact(Learner, method="balanced-exact"):
+    """`BalancedReg` with the divergence in closed form. Needs the loggers' policies."""
+
+
+class Wcrm(Learner, method="wcrm"):
+    """Weighted counterfactual risk minimisation: a linear policy and POEM's penalty of the variance."""
+
+
+class Additive(Learner, method="additive"):
+    """A model of the loss as a sum over labels, and the policy that takes what it says is best."""
+
+
+class AdditiveSoft(Learner, method="additive-soft"):
+    """`Additive` with a policy that stays in doubt where the model is."""
+
+
+class Dr(Learner, method="dr"):
+    """Doubly robust learning: the additive model of the loss, corrected by importance-weighted residuals."""
+
+
+class FullInformation(Learner, method="full-information"):
+    """The same network on the true labels, which no log has: a reference. Needs `log.with_truth`."""
+
+
+LEARNERS: dict[str, type[Learner]] = {
+    kind.method: kind
+    for kind in (
+        Naive,
+        Weighted,
+        Balanced,
+        NaiveReg,
+        WeightedReg,
+        BalancedReg,
+        NaiveExact,
+        WeightedExact,
+        BalancedExact,
+        Wcrm,
+        Additive,
+        AdditiveSoft,
+        Dr,
+        FullInformation,
+    )
+}
+"""The classes by the names that the command line has for them."""
+
+
+def learner(method: str, **settings: Any) -> Learner:
+    """A learner by the name of its method.
+
+    >>> import multilogger as ml
+    >>> ml.learner("weighted", clip=10.0)
+    Weighted(clip=10.0)
+    """
+    if method not in LEARNERS:
+        title = find_method(method).title  # one that was registered elsewhere gets a class when asked for
+        LEARNERS[method] = types.new_class(title.replace("-", ""), (Learner,), {"method": method})
+    return LEARNERS[method](**settings)

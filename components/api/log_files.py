@@ -1,0 +1,151 @@
+"""A bandit log as an Arrow table and a Parquet file, and as learners and estimators take it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.api.features import FeatureColumns
+from multilogger.components.api.split_log import split_rows
+from multilogger.components.errors import BadInput
+from multilogger.components.log.columns import LogColumns
+from multilogger.components.log.files import READ_ERRORS
+from multilogger.components.log.memory import TrainingLog, densify
+from multilogger.components.log.table_files import TableFiles
+
+FACTS = b"multilogger"  # the key of what a file says beside its columns
+
+
+def rows_table(log: BanditLog) -> Any:
+    """The rows of a log without their features, loggers by number: an Arrow table."""
+    import pyarrow as pa
+
+    columns = {
+        "context": pa.array(log.context),
+        "logger": pa.array(log.logger),
+        "action": _lists(log.action),
+        "loss": pa.array(log.loss),
+        "log_propensity": pa.array(log.log_propensity),
+    }
+    if log.log_propensities is not None:
+        columns["log_propensities"] = _lists(log.log_propensities)
+    return pa.table(columns)
+
+
+def table_files(log: BanditLog) -> TableFiles:
+    """The same rows for who reads Parquet files; contexts are known by number."""
+    columns = LogColumns(
+        loss="loss",
+        propensity="log_propensity",
+        propensities=None if log.log_propensities is None else "log_propensities",
+        context="context",
+        features=(),
+        validation=None,
+    )
+    return TableFiles(rows_table(log), columns, Path("the log"))
+
+
+def training_log(log: BanditLog, share: float, by: str, seed: int) -> TrainingLog:
+    """The log as learners take it; its own validation rows, or else a share of it, choose the epoch.
+
+    Losses are scaled so that the largest possible one is the number of labels, as learners expect.
+    Choice: where only a row's own propensity is known, it stands for those of all loggers. h_avg is then h_j,
+    so that the risk on validation rows is the naive self-normalised one instead of the balanced one.
+    """
+    every = log.log_propensities
+    if every is None:
+        every = np.repeat(log.log_propensity[:, None], len(log.loggers), axis=1)
+    validation = log.validation
+    if validation is None:
+        validation = split_rows(log, share, by, seed, stream="validation")
+    return TrainingLog(
+        x=log.x,
+        context=log.context,
+        action=log.action,
+        delta=log.loss * (len(log.actions) / log.max_loss),
+        log_propensities=every,
+        logger=log.logger,
+        validation=validation,
+        logger_logits=tuple(policy.logits(log.x) for policy in log.logger_policies),
+        truth=log.truth,
+    )
+
+
+def write_parquet(log: BanditLog, path: Path) -> None:
+    """One file with a column per part of the log, and what is no column in its schema."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # As words, in whose order every reader expects them, names may stand otherwise than the labels they were
+    # made from: 10 comes before 2.
+    order = sorted(range(len(log.loggers)), key=log.loggers.__getitem__)
+    every = None if log.log_propensities is None else log.log_propensities[:, order]
+    table = rows_table(replace(log, log_propensities=every))
+    names = pa.array(log.loggers).take(pa.array(log.logger))
+    table = table.set_column(table.column_names.index("logger"), "logger", names)
+    table = table.append_column("x", _lists(densify(log.x)[log.context]))
+    if not log.contexts_known:
+        table = table.drop_columns(["context"])
+    if log.time is not None:
+        table = table.append_column("time", pa.array(log.time))
+    if log.validation is not None:
+        table = table.append_column("validation", pa.array(log.validation))
+    facts = {
+        "actions": log.actions,
+        "features": log.columns.to_json(),
+        "max_loss": log.max_loss,
+        "reward_range": log.reward_range,
+        "loggers": log.loggers,
+    }
+    pq.write_table(table.replace_schema_metadata({FACTS: json.dumps(facts).encode()}), path)
+
+
+def read_parquet(source: str | Path) -> Any:
+    """An Arrow table of a file, of every *.parquet below a folder, or of an address in an object store."""
+    import pyarrow.dataset as ds
+
+    path = Path(source)
+    where: Any = str(source)
+    if "://" not in str(source):
+        if not path.exists():
+            raise BadInput(f"there is no file or folder {path}; give Parquet files")
+        where = sorted(str(p) for p in path.rglob("*.parquet")) if path.is_dir() else [str(path)]
+        if not where:
+            raise BadInput(f"no Parquet files (*.parquet) below {path}; give the folder that holds the log")
+    base = {"partition_base_dir": str(path)} if path.is_dir() else {}
+    try:
+        return ds.dataset(where, format="parquet", partitioning="hive", **base).to_table()
+    except READ_ERRORS as error:
+        raise BadInput(f"{source} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
+
+
+def with_facts(log: BanditLog, table: Any) -> BanditLog:
+    """The log with what `write_parquet` wrote beside the columns, if it was the one that wrote them."""
+    known = (table.schema.metadata or {}).get(FACTS)
+    if known is None:
+        return log
+    facts = json.loads(known)
+    low_high = facts["reward_range"]
+    order = [log.loggers.index(name) for name in facts["loggers"]]  # see `write_parquet`
+    return replace(
+        log,
+        actions=tuple(facts["actions"]),
+        columns=FeatureColumns.from_json(facts["features"]),
+        max_loss=facts["max_loss"],
+        reward_range=None if low_high is None else (low_high[0], low_high[1]),
+        loggers=tuple(facts["loggers"]),
+        logger=np.argsort(np.array(order))[log.logger],
+        log_propensities=None if log.log_propensities is None else log.log_propensities[:, order],
+        time=None if "time" not in table.column_names else np.asarray(table.column("time").to_numpy()),
+    )
+
+
+def _lists(values: NDArray[np.generic]) -> Any:
+    import pyarrow as pa
+
+    flat = pa.array(np.ascontiguousarray(values).ravel())
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

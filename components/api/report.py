@@ -1,0 +1,186 @@
+"""`evaluate`: what a policy is worth from logs alone, and the report that says so."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.api.learner import one_thread
+from multilogger.components.api.log_files import table_files
+from multilogger.components.api.policy import Policy, as_policy
+from multilogger.components.api.read_log import Range
+from multilogger.components.api.text import html_table, text_table
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
+from multilogger.components.evaluation.evaluation import (
+    EstimateRow,
+    MaxWeights,
+    PolicyEvaluation,
+    Request,
+    evaluate_policy,
+    greedy_log_propensity,
+    known_max_weights,
+    stated_max_weights,
+)
+from multilogger.components.evaluation.loss_model import DrModel
+from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
+from multilogger.components.evaluation.tables import (
+    estimate_line,
+    estimate_table,
+    evaluation_notes,
+    logger_table,
+)
+from multilogger.components.log.files import BATCH_ROWS
+from multilogger.components.log.memory import densify
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FEWEST_REPLICATES = 100
+
+
+@dataclass(frozen=True, repr=False)
+class EvaluationReport:
+    """Every estimator of a policy's risk with its intervals, and which of them to trust.
+
+    The risk is the expected loss; for a log of rewards `to_pandas` gives the expected reward, too.
+    """
+
+    policy: str
+    result: PolicyEvaluation
+    level: float
+    notes: tuple[str, ...]
+    reward_range: Range | None = None
+
+    @property
+    def estimates(self) -> Mapping[str, EstimateRow]:
+        """The estimates by name."""
+        return {row.name: row for row in self.result.estimates}
+
+    @property
+    def recommended(self) -> EstimateRow | None:
+        """The estimate to trust, by a rule that looks at the weights alone; None where there is none."""
+        name = self.result.recommendation.estimator
+        return None if name is None else self.estimates[name]
+
+    @property
+    def recommendation(self) -> str:
+        """The sentence that says so."""
+        return self.result.recommendation.sentence
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.result.warnings
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row per estimator: its value, standard error and intervals, and what its rows are worth."""
+        import pandas as pd
+
+        frame = pd.DataFrame([estimate_line(row) for row in self.result.estimates]).set_index("estimator")
+        if self.reward_range is not None:
+            most = self.reward_range[1]
+            frame["reward"] = most - frame["value"]
+            frame["reward_low"], frame["reward_high"] = most - frame["high"], most - frame["low"]
+        frame["recommended"] = frame.index == self.result.recommendation.estimator
+        return frame
+
+    def plot(self) -> "Figure":
+        """The estimates with both intervals, beside the loggers' own losses."""
+        from multilogger.components.evaluation.picture import evaluation_figure
+
+        title = f"{self.policy}: risk from {self.result.rows:,} logged rows"
+        return evaluation_figure(self.result, title, self.level)
+
+    def __repr__(self) -> str:
+        lines = [f"Warning: {line}." for line in self.warnings] + list(self.notes)
+        return "\n".join([
+            *lines,
+            "",
+            *text_table(logger_table(self.result)),
+            "",
+            *text_table(estimate_table(self.result, self.level)),
+            "",
+            self.recommendation,
+        ])  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>Warning:</b> {escape(line)}.</p>" for line in self.warnings]
+        parts += [html_table(logger_table(self.result)), html_table(estimate_table(self.result, self.level))]
+        return "".join([*parts, f"<p><b>{escape(self.recommendation)}</b></p>"])
+
+
+def evaluate(
+    policy: Any,
+    log: BanditLog,
+    *,
+    level: float = 0.95,
+    bootstrap: int = 1000,
+    clip: float | None = None,
+    max_weight: float | None = None,
+    dr_model: str = "ridge",
+    seed: int = 0,
+) -> EvaluationReport:
+    """What a policy is worth by a log that it was not learned from, as `multilogger evaluate` says it.
+
+    Args:
+        policy: a `Policy`, a fitted learner, or an object whose `predict_proba` gives (n, q).
+        log: the rows to judge by.
+        level: coverage of the intervals.
+        bootstrap: resamples, at least 100.
+        clip: cut of the weights in the clipped estimators; the square root of the rows by default.
+        max_weight: the largest weight that could ever occur; known where the log has its loggers' policies.
+        dr_model: the loss model of the doubly robust estimate, ridge or additive (slower, better).
+        seed: of the resamples and folds.
+    """
+    if not isinstance(log, BanditLog):
+        raise BadInput(f"evaluate takes a policy and a BanditLog, got {type(log).__name__}")
+    _check_request(level, bootstrap, {"clip": clip, "max_weight": max_weight}, dr_model)
+    chosen = as_policy(policy, log)
+    rng = np.random.default_rng(seed)
+    contexts = _context_logits(chosen, log)
+    loggers = tuple(one.logits(log.x) for one in log.logger_policies)
+    with one_thread():
+        scored = score_log(
+            table_files(log), chosen, rng, contexts, log.max_loss, choice=ModelChoice(DrModel(dr_model))
+        )
+        scored = replace(
+            scored, log=replace(scored.log, names=log.loggers), contexts_known=log.contexts_known
+        )
+        largest = _max_weights(scored, contexts, loggers, max_weight)
+        rare = greedy_log_propensity(contexts.logits, loggers) if loggers else None
+        request = Request(level, bootstrap, clip)
+        result = evaluate_policy(scored.log, scored.model, request, rng, largest, rare)
+    notes = tuple(evaluation_notes(scored, largest, "max_weight"))
+    return EvaluationReport(chosen.method, result, level, notes, log.reward_range)
+
+
+def _check_request(level: float, bootstrap: int, positive: dict[str, float | None], dr_model: str) -> None:
+    if not 0.5 <= level < 1:
+        raise BadInput(f"level must lie in [0.5, 1), got {level:g}; 0.95 is usual")
+    if bootstrap < FEWEST_REPLICATES:
+        raise BadInput(f"bootstrap needs at least {FEWEST_REPLICATES} resamples, got {bootstrap}")
+    for name, value in positive.items():
+        if value is not None and not (value > 0 and np.isfinite(value)):
+            raise BadInput(f"{name} must be a number above 0, got {value:g}")
+    if dr_model not in list(DrModel):
+        raise BadInput(f"dr_model must be one of {', '.join(DrModel)}, got {dr_model!r}")
+
+
+def _context_logits(policy: Policy, log: BanditLog) -> ContextLogits:
+    def blocks() -> Blocks:
+        for start in range(0, log.x.shape[0], BATCH_ROWS):
+            yield densify(log.x[start : start + BATCH_ROWS])
+
+    return ContextLogits(policy.logits(log.x), {row: row for row in range(log.x.shape[0])}, blocks)
+
+
+def _max_weights(
+    scored: Scored, contexts: ContextLogits, loggers: tuple[Any, ...], max_weight: float | None
+) -> MaxWeights | None:
+    if max_weight is not None:
+        return stated_max_weights(scored.log, max_weight, "max_weight")
+    return known_max_weights(contexts.logits, loggers, scored.log.counts) if loggers else None

@@ -1,0 +1,67 @@
+"""Some rows of a log: which of them go to the second side of a split, and a log of them alone."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.errors import BadInput
+
+SPLITS = ("context", "row", "time")
+
+
+def split_rows(log: BanditLog, share: float, by: str, seed: int, stream: str = "test") -> NDArray[np.bool_]:
+    """True for the rows of the second side: (n,). `stream` keeps draws of one seed for two uses apart."""
+    if not 0 < share < 1:
+        raise BadInput(f"the share of a split must lie between 0 and 1, got {share:g}")
+    if by not in SPLITS:
+        raise BadInput(f"a split is by {', '.join(SPLITS[:-1])} or {SPLITS[-1]}, got {by!r}")
+    if by == "time":
+        chosen = _last(log, share)
+    else:
+        rng = np.random.default_rng([seed, *stream.encode()])
+        things = int(log.x.shape[0]) if by == "context" else len(log)
+        kept = np.zeros(things, dtype=np.bool_)
+        kept[rng.permutation(things)[: round(share * things)]] = True
+        chosen = kept[log.context] if by == "context" else kept
+    _check_loggers(log, chosen, by)
+    return chosen
+
+
+def _last(log: BanditLog, share: float) -> NDArray[np.bool_]:
+    """The last rows by time; rows of one time stay together."""
+    if log.time is None:
+        raise BadInput("a split by time needs the column of times; name it with time= when the log is read")
+    order = np.sort(log.time)
+    return np.asarray(log.time >= order[len(log) - round(share * len(log))])
+
+
+def _check_loggers(log: BanditLog, chosen: NDArray[np.bool_], by: str) -> None:
+    for side, rows in (("first", ~chosen), ("second", chosen)):
+        counts = np.bincount(log.logger[rows], minlength=len(log.loggers))
+        if (counts == 0).any():
+            name = log.loggers[int(np.flatnonzero(counts == 0)[0])]
+            raise BadInput(
+                f"split by {by}, logger {name} has no rows on the {side} side; change the share or the seed, "
+                "split by row, or drop the logger"
+            )
+
+
+def take_rows(log: BanditLog, rows: NDArray[np.integer[Any]]) -> BanditLog:
+    """The given rows with their contexts alone, in the given order."""
+    used, context = np.unique(log.context[rows], return_inverse=True)
+    return replace(
+        log,
+        x=log.x[used],
+        context=context.astype(np.int64),
+        action=log.action[rows],
+        loss=log.loss[rows],
+        log_propensity=log.log_propensity[rows],
+        logger=log.logger[rows],
+        log_propensities=None if log.log_propensities is None else log.log_propensities[rows],
+        time=None if log.time is None else log.time[rows],
+        validation=None if log.validation is None else log.validation[rows],
+        truth=None if log.truth is None else log.truth[used],
+    )

@@ -1,0 +1,94 @@
+"""Losses and propensities that no loss and no policy can have given, each with its own message.
+
+`where` names the file or the log; rows are counted from 0 within it, `rows` (n,) where some were left out.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.errors import BadInput
+
+PROPENSITY_TOLERANCE = 1e-4  # logs kept in float32 agree with themselves to about 1e-6
+
+Rows = NDArray[np.int64] | None
+
+
+def checked_log_propensity(values: Vector, is_log: bool, where: str, rows: Rows = None) -> Vector:
+    """Log propensities of logged actions, from either form."""
+    name = "log_propensity" if is_log else "propensity"
+    if (row := first_of(np.isnan(values))) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: {name} is missing or NaN; log it when the action is taken, "
+            "or drop the row"
+        )
+    zero = np.isneginf(values) if is_log else values <= 0
+    if (row := first_of(zero)) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: {name} is {values[row]:g}, a propensity of 0 for an action that "
+            "was taken; log the probability at the time of the action"
+        )
+    if (row := first_of(values > (0 if is_log else 1))) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: {name} is {values[row]:g}, a propensity above 1; give "
+            + ("the natural logarithm of a probability" if is_log else "a probability, not a weight")
+        )
+    return values if is_log else np.log(values)
+
+
+def check_losses(values: Vector, max_loss: float, where: str, rows: Rows = None) -> None:
+    """Losses are finite and lie in [0, max_loss]."""
+    if (row := first_of(~np.isfinite(values))) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: the loss is missing, NaN or infinite; fill it in or drop the row"
+        )
+    if (row := first_of(values < 0)) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: the loss is {values[row]:g}, below 0; shift losses, or turn "
+            "rewards r into losses, largest r minus r"
+        )
+    if (row := first_of(values > max_loss)) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: the loss is {values[row]:g}, above the largest loss {max_loss:g}; "
+            "was the policy learned on this problem? If so, say the largest possible one, "
+            "max_loss or --max-loss"
+        )
+
+
+def check_propensities(
+    log_propensities: Matrix, own: Vector, logger: NDArray[np.int64], names: Sequence[str], where: str
+) -> None:
+    """Propensities under every logger: one column each, in the order of the loggers' names."""
+    if log_propensities.shape[1] != len(names):
+        raise BadInput(
+            f"{where}: log_propensities has {log_propensities.shape[1]} numbers a row, the log has "
+            f"{len(names)} loggers; give one a logger, in the order {', '.join(names)}"
+        )
+    check_table_of_propensities(log_propensities, where)
+    stated = log_propensities[np.arange(len(own)), logger]
+    off = ~np.isclose(stated, own, rtol=PROPENSITY_TOLERANCE, atol=PROPENSITY_TOLERANCE)
+    if (row := first_of(off)) is not None:
+        raise BadInput(
+            f"{where}: a row of logger {names[logger[row]]} has log propensity {own[row]:.6g}, but "
+            f"{stated[row]:.6g} in its place among all loggers; order the list as {', '.join(names)}"
+        )
+
+
+def check_table_of_propensities(log_propensities: Matrix, where: str) -> None:
+    """Logarithms of probabilities (n, J); -inf is that of 0: one logger may never do what another did."""
+    if np.isnan(log_propensities).any() or (log_propensities > 0).any():
+        raise BadInput(
+            f"{where}: the propensities under every logger hold NaN or a propensity above 1; give "
+            "probabilities, or their natural logarithms as log_propensities"
+        )
+
+
+def at_row(where: str, rows: Rows, row: int) -> str:
+    return f"{where}, row {row if rows is None else rows[row]}"
+
+
+def first_of(bad: NDArray[np.bool_]) -> int | None:
+    found = np.flatnonzero(bad)
+    return int(found[0]) if len(found) else None

@@ -1,1 +1,0 @@
-"""Tests, laid out as the source is."""

@@ -1,0 +1,66 @@
+"""The report of `BanditLog.check`: right propensities pass, wrong ones are told."""
+
+from dataclasses import replace
+
+import numpy as np
+
+import multilogger as ml
+
+
+def test_a_right_log_has_nothing_to_mend(replayed: ml.BanditLog) -> None:
+    report = replayed.check()
+    assert report.ok, report
+    assert [line.rows for line in report.loggers] == [600, 300]
+    text = str(report)
+    assert text.splitlines()[0] == repr(replayed)
+    assert "Nothing to mend." in text
+    assert "logger-2" in report._repr_html_()
+
+
+def test_a_mean_weight_worked_by_hand(replayed: ml.BanditLog) -> None:
+    every = replayed.log_propensities
+    assert every is not None
+    average = (2 * np.exp(every[:, 0]) + np.exp(every[:, 1])) / 3
+    expected = (np.exp(every[:, 1]) / average).mean()
+    assert np.isclose(replayed.check().loggers[1].weights.mean_weight, expected)
+
+
+def test_wrong_propensities_are_told(replayed: ml.BanditLog) -> None:
+    every = replayed.log_propensities
+    assert every is not None
+    wrong = every - np.array([0.0, 1.0])
+    log = replace(
+        replayed, log_propensities=wrong, log_propensity=wrong[np.arange(len(replayed)), replayed.logger]
+    )
+    assert any("the mean weight of logger logger-2 is 0." in line for line in log.check().mend)
+
+
+def test_useless_loggers_are_told(replayed: ml.BanditLog) -> None:
+    same = replace(replayed, loss=np.where(replayed.logger == 0, 2.0, replayed.loss), log_propensities=None)
+    assert "the losses of logger logger-1 are all 2; a logger whose losses" in same.check().mend[0]
+    sure = replace(replayed, log_propensity=np.zeros(len(replayed)), log_propensities=None)
+    assert "logger logger-1 is all but deterministic" in sure.check().mend[0]
+
+
+def test_what_a_log_does_without(replayed: ml.BanditLog) -> None:
+    bare = ml.BanditLog.from_arrays(
+        np.asarray(replayed.x)[replayed.context],
+        replayed.action,
+        loss=replayed.loss,
+        log_propensity=replayed.log_propensity,
+        logger=replayed.logger,
+    )
+    report = bare.check()
+    assert len(report.notes) == 3
+    assert "a uniform policy over the logger" in str(report)
+
+
+def test_a_policy_that_is_far_from_its_loggers(replayed: ml.BanditLog) -> None:
+    class Sure:
+        def predict_proba(self, x: np.ndarray) -> np.ndarray:
+            return np.full((len(x), 6), 0.999)
+
+    report = replayed.check(Sure())
+    assert any("seldom acts as the policy" in line or "rows are worth" in line for line in report.mend)
+    near = replayed.check(replayed.logger_policies[0])
+    assert np.isclose(near.loggers[0].weights.mean_weight, 1.0)

@@ -1,0 +1,131 @@
+"""`evaluate` says what the command says, in a report for scripts and notebooks."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import multilogger as ml
+from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs
+
+
+@pytest.fixture(scope="module")
+def fitted(replayed: ml.BanditLog) -> ml.Learner:
+    return ml.Weighted(epochs=3, hidden=(8,)).fit(replayed)
+
+
+@pytest.mark.parametrize("dr_model", ["ridge", "additive"])
+def test_the_numbers_are_those_of_the_command(
+    fitted: ml.Learner, replayed: ml.BanditLog, tmp_path: Path, dr_model: str
+) -> None:
+    from multilogger.components.api.log_files import rows_table
+    from multilogger.components.evaluation.loss_model import DrModel
+
+    fitted.save(tmp_path / "policy")
+    (tmp_path / "log").mkdir()
+    pq.write_table(rows_table(replayed), tmp_path / "log" / "rows.parquet")
+    x = np.asarray(replayed.x)
+    columns = {"context": np.arange(300)} | {f"x{i}": x[:, i] for i in range(x.shape[1])}
+    pq.write_table(pa.table(columns), tmp_path / "contexts.parquet")
+    command = evaluate_on_logs(
+        EvaluateOptions(
+            policy=str(tmp_path / "policy"),
+            logs=tmp_path / "log",
+            contexts=tmp_path / "contexts.parquet",
+            bootstrap=100,
+            seed=4,
+            max_weight=1e6,
+            dr_model=DrModel(dr_model),
+        )
+    ).result
+    log = replace(replayed, logger_policies=())
+    report = ml.evaluate(fitted, log, bootstrap=100, seed=4, max_weight=1e6, dr_model=dr_model)
+    named = tuple(replace(one, name=name) for one, name in zip(command.loggers, log.loggers, strict=True))
+    assert report.result.estimates == command.estimates
+    assert report.result.loggers == named
+    assert report.result.recommendation == command.recommendation
+
+
+@pytest.fixture(scope="module")
+def report(fitted: ml.Learner, replayed: ml.BanditLog) -> ml.EvaluationReport:
+    return ml.evaluate(fitted, replayed, bootstrap=100)
+
+
+def test_the_report(report: ml.EvaluationReport) -> None:
+    frame = report.to_pandas()
+    assert list(frame.index) == list(report.estimates)
+    assert frame.loc["dr", "value"] == report.estimates["dr"].value
+    assert report.recommended is not None
+    assert list(frame.index[frame["recommended"]]) == [report.recommended.name]
+    assert report.recommendation in repr(report)
+    assert report.recommended.name in report.recommendation
+    assert "<table>" in report._repr_html_()
+    assert report.estimates["balanced"].bernstein is not None  # by the loggers' policies
+    figure = report.plot()
+    assert next(axes.get_xlabel() for axes in figure.axes) == "estimated risk (lower is better)"
+
+
+def test_rewards_are_told_beside_losses(fitted: ml.Learner, replayed: ml.BanditLog) -> None:
+    log = replace(replayed, reward_range=(-1.0, 5.0))
+    frame = ml.evaluate(fitted, log, bootstrap=100).to_pandas()
+    np.testing.assert_allclose(frame["reward"], 5.0 - frame["value"])
+    assert (frame["reward_low"] <= frame["reward_high"]).all()
+
+
+def test_a_bare_log_says_what_it_does_without(fitted: ml.Learner, replayed: ml.BanditLog) -> None:
+    bare = ml.BanditLog.from_arrays(
+        np.asarray(replayed.x)[replayed.context],
+        replayed.action,
+        loss=replayed.loss,
+        log_propensity=replayed.log_propensity,
+        logger=replayed.logger,
+    )
+    report = ml.evaluate(fitted, bare, bootstrap=100)
+    assert "balanced" not in report.estimates
+    assert [note.split(":")[0] for note in report.notes] == [
+        "No balanced estimators",
+        "Rows are taken as independent",
+        "Bernstein intervals for clipped estimators only",
+    ]
+
+
+def test_anything_with_predict_proba_is_a_policy(replayed: ml.BanditLog) -> None:
+    first = replayed.logger_policies[0]
+
+    class Wrapped:
+        def predict_proba(self, x: object) -> object:
+            return first.predict_proba(x)
+
+    own, foreign = (ml.evaluate(policy, replayed, bootstrap=100) for policy in (first, Wrapped()))
+    pd.testing.assert_frame_equal(own.to_pandas(), foreign.to_pandas(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"level": 1.0}, r"level must lie in \[0.5, 1\), got 1; 0.95 is usual"),
+        ({"bootstrap": 10}, "bootstrap needs at least 100 resamples, got 10"),
+        ({"clip": 0.0}, "clip must be a number above 0, got 0"),
+        ({"max_weight": 1e-3}, "max_weight is 0.001, but a row of the log has weight"),
+        ({"dr_model": "forest"}, "dr_model must be one of ridge, additive, got 'forest'"),
+    ],
+)
+def test_bad_requests(
+    fitted: ml.Learner, replayed: ml.BanditLog, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ml.BadInput, match=message):
+        ml.evaluate(fitted, replayed, **arguments)  # type: ignore[arg-type]
+
+
+def test_bad_policies(replayed: ml.BanditLog, frame: pd.DataFrame) -> None:
+    with pytest.raises(ml.BadInput, match="a policy is needed, or an object with predict_proba, got str"):
+        ml.evaluate("policy", replayed)
+    with pytest.raises(ml.BadInput, match="evaluate takes a policy and a BanditLog, got DataFrame"):
+        ml.evaluate(replayed.logger_policies[0], frame)  # type: ignore[arg-type]
+    other = ml.datasets.load_replay("digits", passes=1).logger_policies[0]
+    with pytest.raises(ml.BadInput, match="12 features and 6 labels, the policy 64 and 10; was the policy l"):
+        ml.evaluate(other, replayed)
