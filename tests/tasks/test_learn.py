@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.learners.methods import METHODS
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact
@@ -78,29 +80,40 @@ def test_additivity_is_tested_on_as_many_rows_as_may_be_held(tmp_path: Path, inp
     assert 0.0 <= tested["p_value"] <= 1.0
 
 
-def test_a_warm_start_counts_in_the_key_only_where_there_is_one(inputs: Inputs) -> None:
-    """Results that were made before there were warm starts are found again."""
-    plain = LearnSettings.build({"method": "naive", "dataset": "yeast"})
-    assert not {"warm_start", "warm_start_rate"} & plain.identity().keys()
-    slower = LearnSettings.build({"method": "naive", "dataset": "yeast", "warm_start_rate": 1e-4})
-    warm = LearnSettings.build({"method": "naive", "dataset": "yeast", "warm_start": 3})
-    keys = [learn_policy.key(settings, inputs) for settings in (plain, slower, warm)]
-    assert keys[0] == keys[1] != keys[2]
+def key_of(inputs: Inputs, **numbers: object) -> str:
+    return learn_policy.key(LearnSettings.build({"method": "naive", "dataset": "yeast", **numbers}), inputs)
 
 
-def test_the_share_of_the_shift_counts_in_the_key_only_where_it_is_not_the_whole(inputs: Inputs) -> None:
-    usual, whole, half = (
-        LearnSettings.build({"method": "naive", "dataset": "yeast", **share})
-        for share in ({}, {"shift_share": 1}, {"shift_share": 0.5})
-    )
-    assert "shift_share" not in usual.identity()
-    keys = [learn_policy.key(settings, inputs) for settings in (usual, whole, half)]
-    assert keys[0] == keys[1] != keys[2]
+def test_what_is_read_counts_in_the_key_and_how_to_work_does_not(inputs: Inputs) -> None:
+    usual = key_of(inputs)
+    for name, value in {"warm_start": 3, "warm_start_rate": 1e-4, "shift_share": 0.5, "clip": 7}.items():
+        assert key_of(inputs, **{name: value}) != usual, name
+    assert key_of(inputs, shift_share=1, warm_start=0) == usual, "the preset's own"
+    assert key_of(inputs, checkpoint_every=3) == usual
+    assert key_of(inputs, preset="tuned", tau=3.0) == usual, "naive reads no tau"
+
+
+def test_the_key_has_no_settings_of_other_methods() -> None:
+    naive = LearnSettings.build({"method": "naive"}).identity()
+    assert {"method", "seed", "clip", "warm_start"} <= naive.keys()
+    assert not {"tau", "kappa", "folds", "wcrm_clips", "preset", "dataset", "checkpoint_every"} & naive.keys()
+    assert LearnSettings.build({"method": "crf"}).identity() == {"method": "crf", "seed": 0}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_setting_has_a_type(method: str) -> None:
+    """Text is no number, a fraction no count, and a word that is none of the known ones no choice."""
+    for name, value in vars(METHODS[method].settings()).items():
+        bad: list[object] = ["a text"] if name != "loss" else []
+        bad += [1.5] if type(value) is int else []
+        for wrong in bad:
+            with pytest.raises(ValidationError, match=name):
+                LearnSettings.build({"method": method, name: wrong})
 
 
 def test_every_setting_of_learn_is_listed_with_a_meaning_of_its_own() -> None:
     listed = LearnSettings.described()
     own = {field.name for field in fields(EverySetting)}
-    assert set(listed) == own | {"method", "preset", "seed", "dataset"}
+    assert set(listed) == (own - {"loss"}) | {"method", "preset", "seed", "dataset"}
     assert all(text.default and text.meaning for text in listed.values())
     assert len({text.meaning for text in listed.values()}) == len(listed)

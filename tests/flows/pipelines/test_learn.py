@@ -139,7 +139,7 @@ def test_killed_learning_goes_on_from_its_checkpoint(
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"method": "magic"}, "unknown method 'magic'; choose one of naive, weighted, balanced"),
+        ({"method": "magic"}, "unknown method 'magic'; choose one of wcrm, naive, naive-reg"),
         ({"preset": "best"}, "unknown preset 'best'; choose one of paper, printed-objective, tuned"),
         ({"settings": {"learn.tau": -1}}, "tau must be above 0, got -1"),
         ({"settings": {"learn.tau": "hot"}}, "bad setting learn.tau: .*number.*, got 'hot'"),

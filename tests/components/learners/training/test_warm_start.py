@@ -114,15 +114,21 @@ def test_planned_epochs_are_those_that_are_made(method: str, log: TrainingLog, q
     assert len(learn(method, log, settings, 0).records) == settings.of(method).planned_epochs
 
 
-def test_a_policy_is_loaded_whatever_its_settings_were_called(
+def test_files_of_a_policy_say_whether_it_had_a_warm_start(
     log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
-    learned = learn("naive", log, replace(quick, epochs=1), 0).policy
-    learned.save(tmp_path)
-    facts = json.loads((tmp_path / "policy.json").read_text())
-    facts["settings"] = {"of_another_version": 1}
-    (tmp_path / "policy.json").write_text(json.dumps(facts))
-    np.testing.assert_array_equal(load_policy(tmp_path).logits(log.x), learned.logits(log.x))
+    for passes in (0, 2):
+        learn("naive", log, replace(quick, epochs=1, warm_start=passes), 0).policy.save(tmp_path)
+        assert f'"warm_start": {passes},' in (tmp_path / "policy.json").read_text()
+        assert load_policy(tmp_path).settings["warm_start"] == passes
+
+
+def test_files_of_a_method_without_warm_starts_do_not_speak_of_one(
+    log: TrainingLog, quick: EverySetting, tmp_path: Path
+) -> None:
+    learn("additive", log, replace(quick, epochs=1, warm_start=2), 0).policy.save(tmp_path)
+    assert "warm_start" not in (tmp_path / "policy.json").read_text()
+    assert "warm_start" not in load_policy(tmp_path).settings
 
 
 @pytest.mark.parametrize("method", METHODS)
