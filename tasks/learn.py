@@ -115,7 +115,7 @@ def _learned(
 
 def _say_what_to_know(method: str, numbers: Settings, learned: "Learned") -> None:
     """A constraint that did nothing, and a policy that the guard of model selection would not have chosen."""
-    never = all(record.pulled == 0 for record in learned.records)
+    never = not any(record.pulled > 0 for record in learned.records)  # NaN in the epoch of a warm start
     if never and isinstance(numbers, ConstraintSettings | MultiplierSettings):
         remedy = f"a kappa below {numbers.kappa:g} may bind"
         if isinstance(numbers, MultiplierSettings) and len(learned.records) <= numbers.warm_up_epochs:

@@ -7,8 +7,10 @@ import pytest
 
 from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.errors import BadInput
+from multilogger.components.learners import learn as learning
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.settings import RiskSettings
 from multilogger.components.log.memory import TrainingLog
 from tests.components.every_setting import EverySetting, learn
 
@@ -56,7 +58,7 @@ def test_lambda_is_recomputed_each_epoch(log: TrainingLog, quick: EverySetting) 
 def test_unknown_method(log: TrainingLog) -> None:
     message = f"unknown method 'best'; choose one of {', '.join(METHODS)}"
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
-        learn("best", log, EverySetting(), 0)
+        learning.learn("best", log, RiskSettings(), 0)
 
 
 def test_full_information_needs_the_truth(log: TrainingLog, quick: EverySetting) -> None:

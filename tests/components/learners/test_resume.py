@@ -102,6 +102,6 @@ def test_checkpoint_of_another_run_is_refused(log: TrainingLog, quick: EverySett
     settings = replace(quick, epochs=4)
     learn("naive", log, settings, 0, checkpoint=tmp_path)
     with pytest.raises(BadInput, match="is of another run, it differs in method, seed; give an empty folder"):
-        learn("weighted", log, settings, 1, checkpoint=tmp_path)
+        learn("balanced", log, settings, 1, checkpoint=tmp_path)
     with pytest.raises(BadInput, match="it differs in settings"):
         learn("naive", log, replace(settings, clip=3.0), 0, checkpoint=tmp_path)
