@@ -17,7 +17,7 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from multilogger.components.learners.methods import METHODS
-from multilogger.components.learners.training.settings import Settings
+from multilogger.components.learners.training.settings import GuardSettings
 from multilogger.flows.pipelines.recorded_cells import RecordedCell
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.locks import FileLock
@@ -26,7 +26,7 @@ from multilogger.tasks.engine.tracking import Tracker
 
 ALIAS = "champion"
 SAW_LABELS = frozenset({"crf", *(name for name, method in METHODS.items() if method.saw_labels)})
-GUARD = (Settings().least_mean_weight, Settings().most_mean_weight)
+GUARD = (GuardSettings().least_mean_weight, GuardSettings().most_mean_weight)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ The defaults were chosen by squared error on the rows of contexts that no member
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
-from multilogger.components.learners.training.settings import About, ClipSettings, NetworkSettings
+from multilogger.components.learners.training.settings import ClipSettings, NetworkSettings, PessimismSettings
 
 if TYPE_CHECKING:
     from multilogger.components.learners.training.loop import Learner
@@ -29,6 +30,11 @@ class AdditiveSettings(NetworkSettings, ClipSettings):
     working_noise: Annotated[float, About("least variance of a row's loss", above=0)] = 0.02
 
 
+@dataclass(frozen=True)
+class AdditiveSoftSettings(AdditiveSettings, PessimismSettings):
+    """The same, and a sharpness that validation rows choose."""
+
+
 def _build(soft: bool) -> "Build":
     def build(log: "LearnerLog", settings: AdditiveSettings, seed: int) -> "Learner":
         from multilogger.components.learners.additive.additive import AdditiveLearner
@@ -40,5 +46,5 @@ def _build(soft: bool) -> "Build":
 
 ADDITIVE = Method("additive", "Additive", Group.LOSS_MODEL, AdditiveSettings, _build(soft=False))
 ADDITIVE_SOFT = Method(
-    "additive-soft", "Additive, soft", Group.LOSS_MODEL, AdditiveSettings, _build(soft=True)
+    "additive-soft", "Additive, soft", Group.LOSS_MODEL, AdditiveSoftSettings, _build(soft=True)
 )

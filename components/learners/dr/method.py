@@ -6,9 +6,10 @@ Not in the paper.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from multilogger.components.learners.additive.method import AdditiveSettings
+from multilogger.components.learners.additive.method import AdditiveSoftSettings
+from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
-from multilogger.components.learners.training.settings import About, BatchSettings
+from multilogger.components.learners.training.settings import BatchSettings
 
 if TYPE_CHECKING:
     from multilogger.components.learners.training.loop import Learner
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DrSettings(AdditiveSettings, BatchSettings):
+class DrSettings(AdditiveSoftSettings, BatchSettings):
     """The additive model, then a policy."""
 
     model_epochs: Annotated[int, About("epochs of the loss model", least=1)] = 50

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.learners.ips.method import WeightedSettings
+from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method, Needs
 from multilogger.components.learners.training.settings import (
-    About,
     BatchSettings,
     NetworkSettings,
     RiskSettings,

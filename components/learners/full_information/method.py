@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.datasets.losses import find_loss
+from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method, Needs
-from multilogger.components.learners.training.settings import About, BatchSettings, NetworkSettings
+from multilogger.components.learners.training.settings import BatchSettings, NetworkSettings
 
 if TYPE_CHECKING:
     from multilogger.components.learners.training.loop import Learner

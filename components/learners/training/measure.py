@@ -226,6 +226,7 @@ class Measure(ABC):
         A policy that has left every logger's support has a self-normalised risk made of a few rows, whose
         mean weight may be near 1 by chance: `least_effective_rows` asks for more of them.
         """
+        guard = self.rules.guard
         best = max(snapshot.validation_spreads(), key=lambda spread: spread.effective_share)
-        near = self.rules.least_mean_weight <= best.mean <= self.rules.most_mean_weight
-        return bool(near and best.effective_rows >= self.rules.least_effective_rows)
+        near = guard.least_mean_weight <= best.mean <= guard.most_mean_weight
+        return bool(near and best.effective_rows >= guard.least_effective_rows)

@@ -22,8 +22,10 @@ from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.learners.training.record import FINITE_CLIP
 from multilogger.components.learners.training.settings import (
     ClipSettings,
+    GuardSettings,
     LambdaSettings,
     LossShift,
+    PessimismSettings,
     Settings,
     Weights,
     WeightSettings,
@@ -35,10 +37,8 @@ from multilogger.components.learners.training.tensor_rows import TensorRows
 class Rules:
     """The numbers of a method's settings, and neutral ones for what it does not have."""
 
-    least_mean_weight: float
-    most_mean_weight: float
-    least_effective_rows: float
-    pessimism: float
+    guard: GuardSettings
+    pessimism: float = 0.0
     weight_clip: float = FINITE_CLIP
     loss_shift: LossShift = LossShift.NONE
     shift_share: float = 1.0
@@ -54,10 +54,8 @@ def rules_of(settings: Settings, kappa: float = math.nan, constraint_floor: floa
     lambdas = settings if isinstance(settings, LambdaSettings) else LambdaSettings()
     clip = settings.clip if isinstance(settings, ClipSettings) else FINITE_CLIP
     return Rules(
-        least_mean_weight=settings.least_mean_weight,
-        most_mean_weight=settings.most_mean_weight,
-        least_effective_rows=settings.least_effective_rows,
-        pessimism=settings.pessimism,
+        guard=settings if isinstance(settings, GuardSettings) else GuardSettings(),
+        pessimism=settings.pessimism if isinstance(settings, PessimismSettings) else 0.0,
         weight_clip=weights.weight_clip if weights else clip,
         loss_shift=weights.loss_shift if weights else LossShift.NONE,
         shift_share=weights.shift_share if weights else 1.0,

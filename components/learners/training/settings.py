@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from multilogger.components.errors import BadInput
+from multilogger.components.learners.training.about import About
 from multilogger.components.policies.network_size import NetworkSize
 
 
@@ -45,56 +45,10 @@ class DivergenceKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class About:
-    """What a setting means and the range of its numbers; of a list, that of each.
-
-    A setting that is not `keyed` cannot change a bit of the result.
-    """
-
-    meaning: str
-    above: float = -math.inf
-    least: float = -math.inf
-    below: float = math.inf
-    most: float = math.inf
-    keyed: bool = True
-
-    def check(self, name: str, value: object) -> None:
-        numbers = value if isinstance(value, tuple) else (value,)
-        for number in numbers:
-            if isinstance(number, bool) or not isinstance(number, int | float):
-                continue
-            if not (
-                math.isfinite(number)
-                and self.above < number < self.below
-                and self.least <= number <= self.most
-            ):
-                shown = number if number is value else f"{number} in {value}"
-                raise BadInput(f"{name} must be {self.range()}, got {shown}; it is: {self.meaning}")
-
-    def range(self) -> str:
-        """`above 0 and below 1`."""
-        words = {"above": self.above, "at least": self.least, "below": self.below, "at most": self.most}
-        known = [f"{word} {bound:g}" for word, bound in words.items() if math.isfinite(bound)]
-        return " and ".join(known) or "a finite number"
-
-
-@dataclass(frozen=True)
 class Settings:
     """What every method that learns reads."""
 
     standardise: Annotated[bool, About("scale inputs to mean 0 and variance 1")] = True
-    least_mean_weight: Annotated[
-        float, About("least mean weight of a chosen epoch's better-supported logger", above=0, below=1)
-    ] = 0.5
-    most_mean_weight: Annotated[
-        float, About("largest mean weight of that logger in a chosen epoch", above=1)
-    ] = 2.0
-    least_effective_rows: Annotated[
-        float, About("least effective validation rows of that logger", least=0)
-    ] = 0.0
-    pessimism: Annotated[
-        float, About("standard errors added to validation risks before they are compared", least=0)
-    ] = 1.0
     checkpoint_every: Annotated[
         int, About("epochs between checkpoints; 0 for none", least=0, keyed=False)
     ] = 10
@@ -104,13 +58,38 @@ class Settings:
     ] = 5_000_000
 
     def __post_init__(self) -> None:
+        kinds = get_type_hints(type(self))
         for name, about in settings_about(type(self)).items():
-            about.check(name, getattr(self, name))
+            about.check(name, getattr(self, name), kinds[name])
 
     @property
     def planned_epochs(self) -> int:
         """How many epochs a method makes of a log, unless it stops early."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PessimismSettings(Settings):
+    """How epochs or policies are compared on validation rows."""
+
+    pessimism: Annotated[
+        float, About("standard errors added to validation risks before they are compared", least=0)
+    ] = 1.0
+
+
+@dataclass(frozen=True)
+class GuardSettings(PessimismSettings):
+    """Which epochs may be chosen at all: those that the log can judge."""
+
+    least_mean_weight: Annotated[
+        float, About("least mean weight of a chosen epoch's better-supported logger", above=0, below=1)
+    ] = 0.5
+    most_mean_weight: Annotated[
+        float, About("largest mean weight of that logger in a chosen epoch", above=1)
+    ] = 2.0
+    least_effective_rows: Annotated[
+        float, About("least effective validation rows of that logger", least=0)
+    ] = 0.0
 
 
 @dataclass(frozen=True)
@@ -182,7 +161,7 @@ class WarmStartSettings(Settings):
 
 
 @dataclass(frozen=True)
-class RiskSettings(NetworkSettings, WeightSettings, WarmStartSettings, BatchSettings):
+class RiskSettings(NetworkSettings, WeightSettings, WarmStartSettings, GuardSettings, BatchSettings):
     """A network that descends an estimated risk in mini-batches."""
 
     passes_per_epoch: Annotated[int, About("passes over the log in an epoch", least=1)] = 1

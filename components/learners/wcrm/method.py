@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import (
-    About,
+    GuardSettings,
     LambdaSettings,
     WarmStartSettings,
     WeightSettings,
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WcrmSettings(LambdaSettings, WeightSettings, WarmStartSettings):
+class WcrmSettings(LambdaSettings, WeightSettings, WarmStartSettings, GuardSettings):
     """A linear policy for each point of a grid.
 
     Tried by hand on Yeast alone: on validation seed 100 points with an l2 of 1e-3 or a clip of 100 were 0.3

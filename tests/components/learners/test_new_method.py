@@ -16,10 +16,11 @@ from multilogger.components.learners.ips.direct import DirectLearner
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.methods import METHODS, all_settings, unread
 from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.objectives import NAIVE
 from multilogger.components.learners.training.row_batches import RowBatch
-from multilogger.components.learners.training.settings import About, RiskSettings
+from multilogger.components.learners.training.settings import RiskSettings
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import TrainingLog
 

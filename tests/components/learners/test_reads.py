@@ -18,14 +18,6 @@ from tests.components.every_setting import EverySetting, learn
 OTHER_TEXTS = {"divergence": "exact", "loss": "crowding", "loss_shift": "poem", "weights": "raw"}
 PAIRS = [(method, name) for method in METHODS for name in settings_about(METHODS[method].settings)]
 
-GUARD = ("least_mean_weight", "most_mean_weight", "least_effective_rows")
-# Every method has these settings. The score of these methods needs no guard, and only that of `additive-soft`
-# and `dr` a standard error, so the others do nothing with them.
-IDLE = {
-    (method, name) for method in ("additive", "additive-soft", "dr", "full-information") for name in GUARD
-}
-IDLE |= {("additive", "pessimism"), ("full-information", "pessimism")}
-
 # Under which settings a change of one shows, where it does not show under the usual ones.
 LOOSE = {"kappa": 1e6, "constraint_tolerance": 1e9}
 FAST = LOOSE | {"epochs": 6, "risk_rate": 0.3}
@@ -86,7 +78,6 @@ def usual(quick: EverySetting) -> EverySetting:
 
 def test_circumstances_are_of_settings_that_there_are() -> None:
     assert SHOWS.keys() | OTHERS.keys() <= {name for _, name in PAIRS}
-    assert set(PAIRS) >= IDLE
 
 
 @pytest.mark.parametrize(("method", "name"), PAIRS)
@@ -102,7 +93,7 @@ def test_what_is_learned_depends_on_every_setting_that_is_read(
     second: LearnerLog = streamed if on_disk else log
     same = outcome(learn(method, first, settings, 0)) == outcome(learn(method, second, other, 0))
     keyed = settings_about(METHODS[method].settings)[name].keyed
-    changes = (keyed and (method, name) not in IDLE) or name == "loss"
+    changes = keyed or name == "loss"
     assert same is not changes
 
 
