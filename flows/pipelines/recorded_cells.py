@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mlflow.entities import Run
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import reads
 from multilogger.components.learners.presets import PRESETS
 from multilogger.flows.pipelines.pipeline import LEARN
 from multilogger.flows.pipelines.settings import flat, pipeline_settings
@@ -99,6 +100,12 @@ def _evaluated_runs(tracker: Tracker, dataset: str) -> list[Run]:
     return found
 
 
+def _unread(name: str, method: str) -> bool:
+    """Whether a parameter is a setting that the method does not read; older versions recorded those too."""
+    stage, _, setting = name.partition(".")
+    return stage == "learn" and setting != "seed" and not reads(method, setting)
+
+
 def _cell(run: Run) -> RecordedCell:
     params, tags = run.data.params, run.data.tags
     seed = tags.get("seed", "0")
@@ -106,6 +113,7 @@ def _cell(run: Run) -> RecordedCell:
         name: text
         for name, text in params.items()
         if name not in NOT_A_CHOICE and not (name.endswith(".seed") and text == seed)
+        if not _unread(name, params["learn.method"])
     }
     return RecordedCell(
         run_id=run.info.run_id,

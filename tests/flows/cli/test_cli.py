@@ -71,7 +71,7 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
         (["stage", "replay", "--set", "passes=0"], "bad setting replay.passes"),
         (
             ["learn", "--method", "naive", "--set", "tau=2"],
-            "tau: naive does not read it (read by -reg methods); leave it out",
+            "tau: naive does not read it (read by naive-reg, weighted-reg, balanced-reg); leave it out",
         ),
         (["stage", "learn", "--method", "crf", "--set", "epochs=2"], "epochs: crf learns nothing"),
     ],

@@ -23,7 +23,7 @@ from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
 from multilogger.tasks.train_loggers import load_scores
 
-QUICK = {"learn.epochs": 3, "learn.hidden": [8]}
+QUICK = {"learn.epochs": 3, "learn.hidden": [8], "learn.warm_start": 0}
 
 
 def evaluation_of(run: Finished) -> dict[str, object]:

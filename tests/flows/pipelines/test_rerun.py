@@ -167,8 +167,12 @@ def prepared(_: MlflowClient, __: Finished) -> str:
             "keeps the inputs of learn as they are, and replay.passes is a setting",
         ),
         (whole, {"learn.preset": "paper"}, "a preset's name would not change them"),
-        (whole, {"learn.tau": -1}, "tau must be above 0"),
-        (whole, {"learn.folds": 3}, "folds: .* does not read it .read by additive, dr.; leave it out"),
+        (whole, {"learn.clip": -1}, "clip must be above 0"),
+        (
+            whole,
+            {"learn.folds": 3},
+            "folds: weighted does not read it .read by additive, additive-soft, dr.; leave",
+        ),
     ],
 )
 def test_what_cannot_be_a_template(
