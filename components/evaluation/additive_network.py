@@ -2,9 +2,9 @@
 
 q(x, y) = c + sum_l [ a_l t_l + b_l y_l + d_l y_l t_l + e_l s_l + f_l y_l s_l ],  s_l = 2 p_l(x) - 1,
 
-is the ridge of `loss_model.py` with terms of the network p of `additive_model.py` beside those of the policy:
-the network sees the features themselves, the ridge says how far to believe it, and lets the loss be of any
-height and scale. It adds up over labels, so E_{y ~ h} q(x, y) is q at y = h's marginals.
+is the ridge of `loss_model.py` with terms of the additive network p beside those of the policy: the network
+sees the features themselves, the ridge says how far to believe it, and lets the loss be of any height and
+scale. It adds up over labels, so E_{y ~ h} q(x, y) is q at y = h's marginals.
 
 A network is fitted without each pair of folds. Those without fold k and another one predict fold k, on
 average; the ridge of fold k learns from rows of fold j by the network that has seen neither. So no part of

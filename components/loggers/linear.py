@@ -1,6 +1,6 @@
 """Logging policies: linear ones, sharpened or flattened by alpha (section 5.1.1).
 
-h^w(y|x) proportional to exp(alpha w' phi(x, y)); `fit_crf.py` finds w.
+h^w(y|x) proportional to exp(alpha w' phi(x, y)); `crf.py` finds w.
 """
 
 from dataclasses import dataclass

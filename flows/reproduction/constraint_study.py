@@ -1,4 +1,4 @@
-"""The cells of the study "When does the constraint help?" (beyond the paper; see `constraint_rows.py`)."""
+"""The cells of the study "When does the constraint help?" (beyond the paper; see `components/reproduction/tables/constraint.py`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

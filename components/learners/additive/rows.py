@@ -1,8 +1,5 @@
 """What the additive loss model is fitted to: rows in memory by context, or sums over rows on disk.
 
-`context_moments.py` has the same of a log on disk.
-Of row i, z = 1 - 2 y and t = delta - |y|; the model q(x, y) = |y| + z'p(x) leaves the residual t - z'p.
-
 Of row i, z = 1 - 2 y and t = delta - |y|; the model q(x, y) = |y| + z'p(x) leaves the residual t - z'p.
 """
 

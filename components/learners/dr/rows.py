@@ -13,7 +13,7 @@ from torch import Tensor
 from multilogger.components.actions.labels import Actions, Matrix, Vector
 from multilogger.components.actions.torch_labels import expected_label_sum, log_probability_grouped
 from multilogger.components.learners.additive.model import additive_loss, expected_additive_loss
-from multilogger.components.learners.training.row_batches import RowSource
+from multilogger.components.learners.training.row_batches import StreamedRows
 from multilogger.components.learners.training.tensor_rows import PaddedGroups
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import LogPart
@@ -111,7 +111,7 @@ class MemoryPolicyRows:
 class StreamedPolicyRows:
     """Rows on disk, each a group of its own; one pass serves all members."""
 
-    def __init__(self, log: StreamedLog, rows: RowSource) -> None:
+    def __init__(self, log: StreamedLog, rows: StreamedRows) -> None:
         self.rows = rows
         self.counts = torch.from_numpy(log.train.counts).float()
         self.model: FoldedModel | None = None

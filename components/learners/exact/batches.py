@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -94,16 +93,6 @@ class ExactBatch:
     def judged_part(self, logits: Tensor) -> Tensor:
         """Of logits (K, q), those of the judged contexts."""
         return logits[self.first_judged :] if self.first_judged else logits
-
-
-class ExactSource(Protocol):
-    """The mini-batches of one epoch after the other; its state says which epoch comes next."""
-
-    def epoch(self) -> Iterator[ExactBatch]: ...
-
-    def state(self) -> State: ...
-
-    def restore(self, state: State) -> None: ...
 
 
 class MemoryContexts:

@@ -3,9 +3,9 @@
 min R(h)  subject to  log sum_j c_j d_2(h||h_j) <= log least + log(1 + kappa),
 
 the constraint of the -reg methods on a scale where d_2 = 1e7 is 16, and counted from the least value that a
-policy between the loggers has (`components/least_constraint.py`): kappa = 1 lets the second moment of the
+policy between the loggers has (`multiplier.py`): kappa = 1 lets the second moment of the
 weights be twice what it has to be. Balanced methods have an upper bound of d_2(h||h_avg), the harmonic one
-of `components/divergences.py`. One pass of the network and one gradient a step serve the risk and the
+of `estimators/divergences.py`. One pass of the network and one gradient a step serve the risk and the
 constraint alike.
 """
 

@@ -1,6 +1,6 @@
 """The constraint loop of the -reg methods (Algorithm 2, and its twin in the appendix).
 
-sum_j c_j D_f(h||h_j) <= kappa, with c_j from `components/constraint.py`; balanced methods have the single
+sum_j c_j D_f(h||h_j) <= kappa, with c_j from `estimators/constraint.py`; balanced methods have the single
 D_f(h||h_avg). A divergence estimator reports them; its moving average decides.
 """
 

@@ -67,7 +67,7 @@ class ContextSnapshot:
 
     @cached_property
     def _log_average_bound(self) -> float:
-        """The harmonic bound of `components/divergences.py`."""
+        """The harmonic bound of `estimators/divergences.py`."""
         bound = -log_mixture(-self.log_moments, self._counts)
         return float(logsumexp(bound)) - math.log(len(bound))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -34,16 +33,6 @@ class RowBatch:
         """The logger of each row: (JB,)."""
         loggers, size = self.delta.shape
         return torch.arange(loggers).repeat_interleave(size)
-
-
-class RowSource(Protocol):
-    """The mini-batches of one epoch after the other; its state says which epoch comes next."""
-
-    def epoch(self) -> Iterator[RowBatch]: ...
-
-    def state(self) -> State: ...
-
-    def restore(self, state: State) -> None: ...
 
 
 class MemoryRows:

@@ -49,7 +49,7 @@ NUMBER_FILTERS = (
     "thousands",
     "axis_number",
 )
-"""The functions of `page_numbers.py` that the template calls by name."""
+"""The functions of `numbers.py` that the template calls by name."""
 
 
 @dataclass(frozen=True)
