@@ -1,4 +1,4 @@
-"""The cells of the study "When does the constraint help?" (beyond the paper; see `components/reproduction/tables/constraint.py`)."""
+"""The cells of the study "When does the constraint help?" (beyond the paper; `tables/constraint.py` shows them)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
