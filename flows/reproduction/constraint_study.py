@@ -1,4 +1,4 @@
-"""The cells of the study "When does the constraint help?" (beyond the paper; `tables/constraint.py` shows them)."""
+"""The cells of the study "When does the constraint help?" (beyond the paper), one list per axis."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
