@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from simulated_world import Met
 
 from multilogger.components.actions.labels import Actions, Vector
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
@@ -25,7 +26,6 @@ from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.evaluation import EstimateRow, Request, evaluate_policy
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import Scored
-from multilogger.components.evaluation.simulated_world import Met
 
 FEATURES, LABELS, CONTEXTS = 30, 6, 500
 PASSES = (2, 2)

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TextIO
 
 import numpy as np
+from simulated_world import World, make_world
 
 from multilogger.components.evaluation.context_sums import context_sums
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
 from multilogger.components.evaluation.intervals import Estimators, Interval, resample
 from multilogger.components.evaluation.score_log import Scored
-from multilogger.components.evaluation.simulated_world import World, make_world
 
 LEVEL = 0.95
 CONTEXTS = 400

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from benchmarks.simulated_world import make_world
 from multilogger.components.actions.labels import all_actions, marginals, sample
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation import additive_network
@@ -13,7 +14,6 @@ from multilogger.components.evaluation.additive_network import AdditiveNetwork, 
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
 from multilogger.components.evaluation.loss_model import DrModel, LabelRidge, ModelRows, draw_folds
 from multilogger.components.evaluation.row_sample import Block
-from multilogger.components.evaluation.simulated_world import make_world
 
 LABELS = 3
 CONTEXTS = 120

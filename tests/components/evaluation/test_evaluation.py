@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.simulated_world import make_world
 from multilogger.components.evaluation.evaluation import (
     EstimateRow,
     PolicyEvaluation,
@@ -15,7 +16,6 @@ from multilogger.components.evaluation.evaluation import (
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.picture import draw_evaluation
 from multilogger.components.evaluation.score_log import Scored
-from multilogger.components.evaluation.simulated_world import make_world
 from multilogger.components.evaluation.support import LoggerSupport, Overlap
 from multilogger.components.evaluation.trust import recommend
 

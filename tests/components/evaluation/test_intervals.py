@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from benchmarks.simulated_world import make_world
 from multilogger.components.estimators.ips import naive_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.evaluation.context_sums import Column, ScoredLog, context_sums, total_sums
@@ -20,7 +21,6 @@ from multilogger.components.evaluation.intervals import (
     deviation,
     resample,
 )
-from multilogger.components.evaluation.simulated_world import make_world
 
 
 def one_row_a_context(log: ScoredLog) -> ScoredLog:

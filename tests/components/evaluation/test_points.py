@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.simulated_world import make_world
 from multilogger.components.actions.labels import Vector, all_actions, log_probability_table
 from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,
@@ -17,7 +18,6 @@ from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog, context_sums, total_sums
 from multilogger.components.evaluation.points import estimates
-from multilogger.components.evaluation.simulated_world import make_world
 
 CLIP = 1.5
 
