@@ -114,7 +114,7 @@ def measure_validation(log: "StreamedLog", logits: Matrix) -> ValidationMoments:
     """The validation rows under a policy by its logits on all contexts (m, q); they are never held."""
     from multilogger.components.log.disk import PolicyTable
 
-    policy = PolicyTable.of(logits)
+    policy = PolicyTable.of(log.space, logits)
     own, average = (LoggerMoments(log.loggers, log.validation.mean_loss) for _ in range(2))
     for chunk in log.chunks(validation=True):
         target = chunk.under(policy).log_target

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import (
-    Actions,
-    Matrix,
-    Vector,
-    log_normaliser,
-    log_probability_at,
-)
+from multilogger.components.actions.labels import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.estimators.logged_batch import LoggedBatch
@@ -77,12 +71,17 @@ class Side:
 class PolicyTable:
     """A policy by its logits on all contexts (m, q), and the normaliser of each (m,)."""
 
+    space: ActionSpace
     logits: Matrix
     normaliser: Vector
 
     @classmethod
-    def of(cls, logits: Matrix) -> "PolicyTable":
-        return cls(logits, log_normaliser(logits))
+    def of(cls, space: ActionSpace, logits: Matrix) -> "PolicyTable":
+        return cls(space, logits, space.log_normaliser(logits))
+
+    def log_probability(self, context: NDArray[np.int64], action: Actions) -> Vector:
+        """log h(y|x) of rows: (n,)."""
+        return self.space.log_probability_at(self.logits, context, action, self.normaliser)
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Chunk:
             logger=np.zeros(len(self.delta), dtype=np.int64),
             delta=self.delta,
             log_propensity=self.log_propensity,
-            log_target=log_probability_at(policy.logits, self.context, self.action, policy.normaliser),
+            log_target=policy.log_probability(self.context, self.action),
             max_loss=float(self.action.shape[1]),
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector, log_probability_at
+from multilogger.components.actions.labels import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.datasets.labelled_data import Features, Labels
 from multilogger.components.errors import BadInput
@@ -103,6 +103,7 @@ class TrainingLog:
             log_average=log_mixture(self.log_propensities[rows], counts),
             logger=self.logger[rows],
             counts=counts,
+            space=self.space,
         )
 
 
@@ -118,6 +119,7 @@ class LogPart:
     log_average: Vector
     logger: Loggers
     counts: Vector
+    space: ActionSpace
 
     @cached_property
     def by_logger(self) -> tuple[NDArray[np.int64], ...]:
@@ -130,7 +132,7 @@ class LogPart:
             logger=self.logger,
             delta=self.delta,
             log_propensity=self.log_propensity,
-            log_target=log_probability_at(logits, self.context, self.action),
+            log_target=self.space.log_probability_at(logits, self.context, self.action),
             max_loss=float(self.action.shape[1]),
             log_propensities=self.log_propensities,
         )

@@ -89,7 +89,7 @@ class StreamedFigures:
 
     def model(self, p: Matrix, logits: Matrix, clip: float) -> ModelFigures:
         """All three in one pass."""
-        policy, expected = PolicyTable.of(logits), expected_additive_loss(p, logits)
+        policy, expected = PolicyTable.of(self.log.space, logits), expected_additive_loss(p, logits)
         squares, corrected = self._train_squares(p), 0.0
         for chunk in self.log.chunks(validation=True):
             residual = chunk.delta - additive_loss(p[chunk.context], chunk.action)
@@ -104,7 +104,7 @@ class StreamedFigures:
         )
 
     def risks(self, policies: Sequence[Matrix]) -> list[Risk]:
-        tables = [PolicyTable.of(logits) for logits in policies]
+        tables = [PolicyTable.of(self.log.space, logits) for logits in policies]
         moments = [LoggerMoments(self.log.loggers, self.log.validation.mean_loss) for _ in tables]
         for chunk in self.log.chunks(validation=True):
             for own, policy in zip(moments, tables, strict=True):

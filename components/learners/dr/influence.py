@@ -82,10 +82,10 @@ class StreamedInfluence:
         self._start: _Judged | None = None
 
     def start_from(self, model: FoldedModel, logits: Matrix) -> None:
-        self._start = _Judged.of(model, logits)
+        self._start = self._judged(model, logits)
 
     def risks(self, model: FoldedModel, logits: Matrix) -> SplitRisks:
-        judged, sums = _Judged.of(model, logits), [0.0, 0.0]
+        judged, sums = self._judged(model, logits), [0.0, 0.0]
         for chunk in self.log.chunks():
             logged = model.logged(chunk.context, chunk.action)
             sums[chunk.validation] += float(judged.values(chunk, logged, self.clip).sum())
@@ -93,7 +93,7 @@ class StreamedInfluence:
         return SplitRisks(*(float(total / count) for total, count in zip(sums, counts, strict=True)))
 
     def compare(self, model: FoldedModel, policies: Sequence[Matrix]) -> list[Compared]:
-        judged = [_Judged.of(model, logits) for logits in policies]
+        judged = [self._judged(model, logits) for logits in policies]
         risks, differences = [0.0] * len(judged), [LoggerStats()] * len(judged)
         for chunk in self.log.chunks(validation=True):
             logged, ones = model.logged(chunk.context, chunk.action), np.ones(len(chunk.delta))
@@ -107,16 +107,15 @@ class StreamedInfluence:
             for risk, of in zip(risks, differences, strict=True)
         ]
 
+    def _judged(self, model: FoldedModel, logits: Matrix) -> "_Judged":
+        return _Judged(PolicyTable.of(self.log.space, logits), model.expected(logits))
+
 
 class _Judged(NamedTuple):
     """A policy, and the model's expected loss under it at every context (m,)."""
 
     policy: PolicyTable
     expected: Vector
-
-    @classmethod
-    def of(cls, model: FoldedModel, logits: Matrix) -> "_Judged":
-        return cls(PolicyTable.of(logits), model.expected(logits))
 
     def values(self, chunk: Chunk, logged: Vector, clip: float) -> Vector:
         """psi of rows, from the model's loss at their actions (n,)."""

@@ -120,7 +120,7 @@ class StreamedMeasure(Measure):
 
     def sums(self, logits: Matrix) -> StreamedSums:
         """One pass over both sides."""
-        policy, loggers = PolicyTable.of(logits), self.log.loggers
+        policy, loggers = PolicyTable.of(self.log.space, logits), self.log.loggers
         clipped, raw = [LoggerStats()] * loggers, [LoggerStats()] * loggers
         train, validation = [WeightSpread()] * loggers, [WeightSpread()] * loggers
         moments = LoggerMoments(loggers, self.log.validation.mean_loss)

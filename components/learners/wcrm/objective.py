@@ -102,7 +102,7 @@ class StreamedObjective:
 
     def __call__(self, weights: Matrix, factors: Vector, point: GridPoint) -> ValueAndGradient:
         logits = self.wide @ weights
-        policy, chances = PolicyTable.of(logits), self.log.space.probabilities(logits)
+        policy, chances = PolicyTable.of(self.log.space, logits), self.log.space.probabilities(logits)
         terms = LoggerStats()
         once, twice = torch.zeros(logits.shape).double(), torch.zeros(logits.shape).double()
         for chunk in self.log.chunks(validation=False):

@@ -31,7 +31,7 @@ def test_chunks_are_the_rows_of_a_side(log: TrainingLog, streamed: StreamedLog, 
     for name in ("context", "action", "delta", "log_propensity", "log_average"):
         joined = np.concatenate([getattr(chunk, name) for chunk in chunks])
         np.testing.assert_array_equal(joined, getattr(part, name), err_msg=name)
-    policy = PolicyTable.of(logits)
+    policy = PolicyTable.of(streamed.space, logits)
     log_target = np.concatenate([chunk.under(policy).log_target for chunk in chunks])
     np.testing.assert_array_equal(log_target, part.under(logits).log_target)
 
