@@ -7,13 +7,11 @@ import numpy as np
 
 from multilogger.components.learners.additive.method import AdditiveSettings
 from multilogger.components.learners.dr.method import DrSettings
-from multilogger.components.learners.exact.method import MultiplierSettings
 from multilogger.components.learners.full_information.method import FullInformationSettings
 from multilogger.components.learners.references import (
     References,
     reference_policy,
 )
-from multilogger.components.learners.reg.method import ConstraintSettings
 from multilogger.components.learners.training.settings import Settings
 from multilogger.components.loggers.linear import load_policies
 from multilogger.tasks.additivity_check import check_additivity
@@ -33,7 +31,6 @@ from multilogger.tasks.log_files import (
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.learn import Learned
     from multilogger.components.learners.training.record import EpochRecord
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.memory import TrainingLog
@@ -105,27 +102,13 @@ def _learned(
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
-    _say_what_to_know(method, numbers, learned)
+    for note in learned.notes:
+        say(note)
     if isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings):
         if isinstance(training_log, StreamedLog):
             training_log = thin_log(training_log, numbers.memory_rows)
         check_additivity(learned.policy, training_log, run)
     return learned.policy
-
-
-def _say_what_to_know(method: str, numbers: Settings, learned: "Learned") -> None:
-    """A constraint that did nothing, and a policy that the guard of model selection would not have chosen."""
-    never = not any(record.pulled > 0 for record in learned.records)  # NaN in the epoch of a warm start
-    if never and isinstance(numbers, ConstraintSettings | MultiplierSettings):
-        remedy = f"a kappa below {numbers.kappa:g} may bind"
-        if isinstance(numbers, MultiplierSettings) and len(learned.records) <= numbers.warm_up_epochs:
-            remedy = f"it counts after {numbers.warm_up_epochs} epochs (warm_up_epochs) only"
-        say(f"the constraint of {method} never moved the policy, so this is the direct method's; {remedy}")
-    if not learned.best.eligible:
-        say(
-            f"no epoch of {method} passed the guard of model selection (mean weight, effective rows, the "
-            "constraint); the policy is the best of those that did not: do not trust its estimates"
-        )
 
 
 def _training_log(held: int, data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog | StreamedLog":

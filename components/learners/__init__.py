@@ -1,1 +1,1 @@
-"""Learners: bandit logs to policies. Start at `methods.py` (what can be learned) and `learn` in it."""
+"""Learners: bandit logs to policies. Start at `methods.py` (what can be learned) and `learn.py` (how)."""

@@ -1,10 +1,13 @@
 """`learn`, the one way to run any method."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.exact.method import MultiplierSettings
 from multilogger.components.learners.methods import find_method
+from multilogger.components.learners.reg.method import ConstraintSettings
 from multilogger.components.learners.training.loop import OnEpoch, train
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.settings import Settings, plain_settings
@@ -14,11 +17,15 @@ from multilogger.components.policies.policy import LearnedPolicy
 
 @dataclass(frozen=True)
 class Learned:
-    """A learned policy, the record of the epoch it comes from, and the records of all epochs."""
+    """A learned policy, the record of the epoch it comes from, and the records of all epochs.
+
+    `notes` is what a person should know of the run, a sentence each.
+    """
 
     policy: LearnedPolicy
     best: EpochRecord
     records: tuple[EpochRecord, ...]
+    notes: tuple[str, ...] = ()
 
 
 def learn(
@@ -51,7 +58,8 @@ def learn(
         seed=seed,
         settings=plain_settings(settings),
     )
-    return Learned(policy, progress.best, progress.records)
+    notes = _notes(method, settings, progress.best, progress.records)
+    return Learned(policy, progress.best, progress.records, notes)
 
 
 def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> dict[str, object]:
@@ -67,3 +75,24 @@ def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> d
 
 def _say_nothing(record: EpochRecord) -> None:
     """For callers that want no progress."""
+
+
+def _notes(
+    method: str, settings: Settings, best: EpochRecord, records: tuple[EpochRecord, ...]
+) -> tuple[str, ...]:
+    """A constraint that did nothing, and a policy that the guard of model selection would not have chosen."""
+    notes = []
+    never = all(record.pulled == 0 or math.isnan(record.pulled) for record in records)
+    if never and isinstance(settings, ConstraintSettings | MultiplierSettings):
+        remedy = f"a kappa below {settings.kappa:g} may bind"
+        if isinstance(settings, MultiplierSettings) and len(records) <= settings.warm_up_epochs:
+            remedy = f"it counts after {settings.warm_up_epochs} epochs (warm_up_epochs) only"
+        notes.append(
+            f"the constraint of {method} never moved the policy, so this is the direct method's; {remedy}"
+        )
+    if not best.eligible:
+        notes.append(
+            f"no epoch of {method} passed the guard of model selection (mean weight, effective rows, the "
+            "constraint); the policy is the best of those that did not: do not trust its estimates"
+        )
+    return tuple(notes)

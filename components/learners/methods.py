@@ -46,22 +46,28 @@ def reads(method: str, setting: str) -> bool:
 
 
 def all_settings() -> dict[str, str]:
-    """Every setting of every method by name: what it means, and who reads it if not all do."""
-    meanings: dict[str, str] = {}
+    """Every setting of every method by name: what it means, and to whom if not to all alike."""
+    readers: dict[str, dict[str, list[str]]] = {}
     for method in METHODS.values():
         for name, about in settings_about(method.settings).items():
-            meanings.setdefault(name, about.meaning)
-    texts = {name: readers_text(name) for name in meanings}
-    return {name: f"{texts[name]}: {text}" if texts[name] else text for name, text in meanings.items()}
+            readers.setdefault(name, {}).setdefault(about.meaning, []).append(method.name)
+    return {
+        name: "; ".join(f"{_of(methods)}{meaning}" for meaning, methods in meanings.items())
+        for name, meanings in readers.items()
+    }
 
 
 def readers_text(setting: str) -> str:
-    """The methods that read a setting for a person: nothing if all do, those that do not if they are few."""
-    readers = [name for name in METHODS if reads(name, setting)]
+    """The methods that read a setting for a person."""
+    return _of([name for name in METHODS if reads(name, setting)]).removesuffix(": ")
+
+
+def _of(readers: list[str]) -> str:
+    """`naive, weighted: `; nothing if they are all methods, those that are missing if they are fewer."""
     others = [name for name in METHODS if name not in readers]
     if not others:
         return ""
-    return f"all but {', '.join(others)}" if len(others) < len(readers) else ", ".join(readers)
+    return f"all but {', '.join(others)}: " if len(others) < len(readers) else f"{', '.join(readers)}: "
 
 
 def unread(method: str, settings: Iterable[str]) -> list[str]:

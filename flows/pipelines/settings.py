@@ -15,6 +15,9 @@ from multilogger.tasks.registry import STAGES
 from multilogger.tasks.replay import ReplaySettings
 from multilogger.tasks.train_loggers import TrainLoggersSettings
 
+NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset"}
+"""Settings that have an option of their own, which names the run as well."""
+
 PipelineSettings = Mapping[str, StageSettings]
 """The settings of every stage, by its name."""
 
@@ -35,7 +38,10 @@ def parse_assignments(
         name, equals, value = text.partition("=")
         if not equals:
             raise BadInput(f"--set takes key=value, got {text!r}; for example --set train-loggers.C=0.03")
-        parsed[_qualified(name.strip(), stage, stages)] = _value(value.strip())
+        full = _qualified(name.strip(), stage, stages)
+        if full in NAMED_BY:
+            raise BadInput(f"{full} is named by {NAMED_BY[full]}, not by --set")
+        parsed[full] = _value(value.strip())
     return parsed
 
 

@@ -23,9 +23,9 @@ class DrSettings(AdditiveSoftSettings, BatchSettings):
     model_epochs: Annotated[int, About("epochs of the loss model", least=1)] = 50
     epochs: Annotated[int, About("epochs of the policy, at most", least=1)] = 30
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 10
-    sharpness: Annotated[float, About("what the additive logits are multiplied by at its start", above=0)] = (
-        3.0
-    )
+    sharpness: Annotated[
+        float, About("what the additive logits are multiplied by at the policy's start", above=0)
+    ] = 3.0
     policy_rate: Annotated[
         float, About("rate of the policy, which starts from the additive one", above=0)
     ] = 1e-3

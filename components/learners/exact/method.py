@@ -30,8 +30,10 @@ class MultiplierSettings(Settings):
     """The constraint and its dual variable."""
 
     kappa: Annotated[float, KAPPA] = 650.0
-    warm_up_epochs: Annotated[int, About("epochs that descend the risk alone", least=0)] = 10
-    multiplier_rate: Annotated[float, About("rate of the multiplier after them", above=0)] = 1.0
+    warm_up_epochs: Annotated[int, About("first epochs, which descend the risk alone", least=0)] = 10
+    multiplier_rate: Annotated[float, About("rate of the multiplier, after the warm-up epochs", above=0)] = (
+        1.0
+    )
     constraint_tolerance: Annotated[
         float, About("share by which 1 + the divergence of the chosen epoch may exceed its bound", least=0)
     ] = 0.05

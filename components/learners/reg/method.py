@@ -40,7 +40,9 @@ class ConstraintSettings(Settings):
     discriminator_hidden: Annotated[
         tuple[int, ...], About("nodes of each hidden layer of the discriminator", least=1)
     ] = (59,)
-    discriminator_batch_norm: Annotated[bool, About("BatchNorm after each of these layers")] = False
+    discriminator_batch_norm: Annotated[
+        bool, About("BatchNorm after each hidden layer of the discriminator")
+    ] = False
     inner_iterations: Annotated[int, About("rounds of Algorithm 2 a step, at most", least=1)] = 1
     warm_up_steps: Annotated[int, About("steps of the discriminator before the first epoch", least=0)] = 200
     minimum_steps: Annotated[int, About("rounds even where the constraint holds", least=1)] = 1

@@ -85,10 +85,10 @@ class GuardSettings(PessimismSettings):
         float, About("least mean weight of a chosen epoch's better-supported logger", above=0, below=1)
     ] = 0.5
     most_mean_weight: Annotated[
-        float, About("largest mean weight of that logger in a chosen epoch", above=1)
+        float, About("largest mean weight of a chosen epoch's better-supported logger", above=1)
     ] = 2.0
     least_effective_rows: Annotated[
-        float, About("least effective validation rows of that logger", least=0)
+        float, About("least effective validation rows of a chosen epoch's better-supported logger", least=0)
     ] = 0.0
 
 
@@ -97,7 +97,7 @@ class NetworkSettings(Settings):
     """A network policy, and its training by Adam."""
 
     hidden: Annotated[tuple[int, ...], About("nodes of each hidden layer of the policy", least=1)] = (128,)
-    batch_norm: Annotated[bool, About("BatchNorm after each of these layers")] = False
+    batch_norm: Annotated[bool, About("BatchNorm after each hidden layer of the policy")] = False
     risk_rate: Annotated[float, About("Adam's rate for the risk (Algorithm 1, step 4)", above=0)] = 3e-3
     weight_decay: Annotated[float, About("Adam's weight decay", least=0)] = 0.0
     epochs: Annotated[int, About("epochs, at most: what stands between two validations", least=1)] = 60
@@ -133,7 +133,7 @@ class WeightSettings(ClipSettings):
     loss_shift: Annotated[LossShift, About("subtracted from losses: none, poem, baseline, running")] = (
         LossShift.BASELINE
     )
-    shift_share: Annotated[float, About("share of that shift that is subtracted", least=0, most=1)] = 1.0
+    shift_share: Annotated[float, About("share of the loss shift that is subtracted", least=0, most=1)] = 1.0
     weights: Annotated[Weights, About("h/h_j: raw, clip, self-normalised")] = Weights.CLIP
 
     @property
@@ -157,7 +157,7 @@ class WarmStartSettings(Settings):
     warm_start: Annotated[
         int, About("passes before the first epoch in which the policy copies the best logger", least=0)
     ] = 0
-    warm_start_rate: Annotated[float, About("their first rate", above=0)] = 3e-3
+    warm_start_rate: Annotated[float, About("first rate of the passes of a warm start", above=0)] = 3e-3
 
 
 @dataclass(frozen=True)
