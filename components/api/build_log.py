@@ -1,6 +1,6 @@
 """From named columns of a frame, or from arrays, to a bandit log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import numpy as np
@@ -44,7 +44,7 @@ class ColumnNames(TypedDict, total=False):
     propensities: Names | Mapping[Any, str] | None
     log_propensities: Names | Mapping[Any, str] | None
     logger: str | None
-    features: Sequence[str] | None
+    features: Names | None
     context: str | None
     time: str | None
     validation: str | None

@@ -41,8 +41,9 @@ class FeatureColumns:
         return sum(column.width for column in self.columns)
 
     @classmethod
-    def of(cls, rows: Rows, names: Sequence[str]) -> "FeatureColumns":
+    def of(cls, rows: Rows, wanted: str | Sequence[str]) -> "FeatureColumns":
         """What the named columns of a frame hold."""
+        names = [wanted] if isinstance(wanted, str) else wanted
         if not names:
             raise BadInput("features needs one or more names of columns, got none")
         for name in names:
@@ -88,6 +89,12 @@ class FeatureColumns:
                 f"the policy takes {self.width} features, got an array of {x.shape[1]} columns; "
                 f"give {', '.join(self.names[:5])}{', ...' if self.width > 5 else ''} in this order"
             )
+        finite = np.isfinite(x.data if sparse.issparse(x) else x)
+        if not finite.all():
+            row = int(
+                sparse.coo_array(x).row[~finite][0] if sparse.issparse(x) else np.argwhere(~finite)[0][0]
+            )
+            raise BadInput(f"the array, row {row}: a feature is missing, NaN or infinite; fill it in")
         return x
 
     def _part(self, rows: Rows, column: Column) -> NDArray[np.generic]:

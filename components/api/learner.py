@@ -14,6 +14,7 @@ from multilogger.components.actions.labels import Actions, Matrix
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.method_settings import build_settings, meanings_of, settings_of
 from multilogger.components.api.policy import Policy
+from multilogger.components.api.split_log import check_seed
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.method import Needs
@@ -62,7 +63,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self._check_log(log)
         values = self.get_params(deep=False)
         seed, share, by = (values.pop(name) for name in OF_ALL)
-        settings = build_settings(self.method, values)
+        settings, seed = build_settings(self.method, values), check_seed(seed)
         rows = training_log(log, share, by, seed)
         with one_thread():
             learned = learn(self.method, rows, settings, seed, on_epoch)

@@ -175,9 +175,7 @@ def who_acted(labels: Any, rows: int) -> Who:
     return Who(tuple(str(label) for label in found.labels), found.index)
 
 
-def read_contexts(
-    rows: Rows, features: Sequence[str] | None, context: str | None, contexts: Rows | None
-) -> Contexts:
+def read_contexts(rows: Rows, features: Names | None, context: str | None, contexts: Rows | None) -> Contexts:
     """Features in the rows themselves, or in a frame of contexts that the rows name by id."""
     source = rows if contexts is None else contexts
     columns = FeatureColumns.of(source, usual_features(source) if features is None else features)
