@@ -35,6 +35,7 @@ from multilogger.components.evaluation.tables import (
     evaluation_notes,
     logger_table,
 )
+from multilogger.components.log.checks import check_loggers
 from multilogger.components.log.files import BATCH_ROWS
 from multilogger.components.log.memory import densify
 
@@ -107,12 +108,23 @@ class EvaluationReport:
             *text_table(estimate_table(self.result, self.level)),
             "",
             self.recommendation,
+            *self._reward_lines(),
         ])  # fmt: skip
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>Warning:</b> {escape(line)}.</p>" for line in self.warnings]
         parts += [html_table(logger_table(self.result)), html_table(estimate_table(self.result, self.level))]
-        return "".join([*parts, f"<p><b>{escape(self.recommendation)}</b></p>"])
+        parts += [f"<p><b>{escape(self.recommendation)}</b></p>"]
+        return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in self._reward_lines())])
+
+    def _reward_lines(self) -> list[str]:
+        """What risks mean in a log of rewards."""
+        if self.reward_range is None:
+            return []
+        low, high = self.reward_range
+        line = f"Rewards lie in [{low:g}, {high:g}]; a risk r is an expected reward of {high:g} - r"
+        best = self.recommended
+        return [line + ("." if best is None else f", by {best.name} {high - best.value:.4g}.")]
 
 
 def evaluate(
@@ -142,6 +154,7 @@ def evaluate(
         raise BadInput(f"evaluate takes a policy and a BanditLog, got {type(log).__name__}")
     _check_request(level, bootstrap, {"clip": clip, "max_weight": max_weight}, dr_model)
     chosen = as_policy(policy, log)
+    check_loggers(log.loggers, log.logger, log.loss)
     rng = np.random.default_rng(check_seed(seed))
     contexts = _context_logits(chosen, log)
     loggers = tuple(one.logits(log.x) for one in log.logger_policies)

@@ -1,6 +1,7 @@
 """What newcomers get wrong: each is refused in one line that says what to do."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,161 @@ def test_one_feature_needs_no_list(frame: pd.DataFrame) -> None:
         ml.BanditLog.from_pandas(frame, **(COLUMNS | {"features": features})) for features in ("age", ["age"])
     )
     assert_same(one, listed)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("policy.json", b"{", "policy.json is no policy, or it is damaged (JSONDecodeError: "),
+        ("policy.json", b"{}", "policy.json is no policy, or it is damaged (KeyError: 'hidden'); save the"),
+        ("policy.json", b"[]", "policy.json is no policy, or it is damaged (TypeError: "),
+        (
+            "policy.safetensors",
+            b"abc",
+            "policy.safetensors is damaged, or of another policy than policy.json",
+        ),
+        ("columns.json", b"{", "columns.json is damaged (JSONDecodeError: "),
+        ("columns.json", b"{}", "columns.json is damaged (KeyError: 'features'); save the policy again"),
+    ],
+)
+def test_damaged_policies(
+    name: str, content: bytes, message: str, fitted: ml.Learner, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    assert message in refused(lambda: ml.load_policy(tmp_path))
+
+
+def test_a_policy_of_another_shape_and_a_file_in_the_way(fitted: ml.Learner, tmp_path: Path) -> None:
+    fitted.save(tmp_path)
+    place = tmp_path / "policy.json"
+    place.write_text(place.read_text().replace('"labels": 6', '"labels": 7'))
+    assert "is damaged, or of another policy than policy.json" in refused(lambda: ml.load_policy(tmp_path))
+    assert "a policy is saved into a folder, but" in refused(lambda: fitted.save(place))
+    assert "is a file; name another" in refused(lambda: fitted.save(place / "below"))
+
+
+@pytest.fixture(scope="module")
+def fitted(replayed: ml.BanditLog) -> ml.Learner:
+    return ml.Weighted(epochs=1, hidden=(4,)).fit(replayed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"x": [["a", "b"]] * 40}, "x must be an array of numbers, rows of one length (could not convert"),
+        ({"x": [[1.0], [1.0, 2.0]] * 20}, "x must be an array of numbers, rows of one length ("),
+        ({"action": [["a", "b"]] * 40}, "action must be an array of numbers, rows of one length ("),
+        ({"reward": ["much"] * 40}, "reward must be an array of numbers"),
+        ({"propensity": ["half"] * 40}, "propensity must be an array of numbers"),
+        ({"propensity": [-0.1] * 40}, "the log, row 0: propensity is -0.1, below 0; give a probability"),
+    ],
+)
+def test_arrays(changed: dict[str, Any], message: str) -> None:
+    found = refused(lambda: rewarded(**changed))
+    assert message in found
+    assert "propensity of 0" not in found
+
+
+@pytest.mark.parametrize(
+    ("value", "columns", "message"),
+    [
+        (
+            np.nan,
+            ["p_old", "p_young"],
+            "the log, row 4: the propensity under logger young is missing or NaN; fill it in, or leave out "
+            "propensities= if they are not known",
+        ),
+        (
+            -0.1,
+            ["p_old", "p_young"],
+            "row 4: the propensity under logger young is -0.1, outside [0, 1]; give",
+        ),
+        (
+            1.5,
+            {"old": "p_old", "young": "p_young"},
+            "row 4: the propensity under logger young is 1.5, outside",
+        ),
+        (0.5, {"old": "p_young", "young": "p_old"}, "in the column named for old; name the right column"),
+    ],
+)
+def test_propensities_of_others(value: float, columns: Any, message: str, frame: pd.DataFrame) -> None:
+    bad = frame.copy()
+    bad.loc[4, "p_young"] = value
+    found = refused(lambda: ml.BanditLog.from_pandas(bad, **(COLUMNS | {"propensities": columns})))
+    assert message in found
+    assert "order" not in found
+
+
+def constant(log: ml.BanditLog) -> ml.BanditLog:
+    return replace(log, loss=np.where(log.logger == 0, 0.0, log.loss))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda log: ml.Learner().fit(log), "Learner itself has no method; use a class such as Dr"),
+        (
+            lambda log: ml.WeightedReg(divergence="exact").fit(replace(log, logger_policies=())),
+            "weighted-reg with divergence='exact' needs the loggers' own policies, which the log lacks; add "
+            "them with log.with_logger_policies(...)",
+        ),
+        (lambda log: ml.Weighted().fit(constant(log)), "the losses of logger logger-1 are all 0"),
+        (
+            lambda log: ml.evaluate(log.logger_policies[0], constant(log)),
+            "the losses of logger logger-1 are all 0",
+        ),
+        (
+            lambda log: ml.evaluate(log.logger_policies[0], log.take(np.arange(599, 900))),
+            "logger logger-1 has a single row, from which no error can be told; drop it",
+        ),
+        (
+            lambda log: ml.Weighted(standardise=1).fit(log),
+            "standardise must be True or False, got 1; it is: ",
+        ),
+        (lambda log: ml.Weighted(hidden="wide").fit(log), "hidden must be a tuple, each part a whole number"),
+    ],
+)
+def test_learners_and_loggers(call: Call, message: str, replayed: ml.BanditLog) -> None:
+    assert message in refused(lambda: call(replayed))
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        (np.full((300, 2), 0.5), "(rows, labels) = (300, 6), got shape (300, 2); wrap it"),
+        (np.full(300, 0.5), "(rows, labels) = (300, 6), got shape (300,); wrap it"),
+        (np.full((300, 6), 1.5), "probabilities in [0, 1], got 1.5 in row 0, column 0; mend it"),
+        (np.full((300, 6), np.nan), "probabilities in [0, 1], got nan in row 0, column 0; mend it"),
+    ],
+)
+def test_foreign_policies(p: Any, message: str, replayed: ml.BanditLog) -> None:
+    class Foreign:
+        def predict_proba(self, _: object) -> Any:
+            return p
+
+    assert message in refused(lambda: ml.evaluate(Foreign(), replayed))
+
+
+def test_numpy_settings_are_taken_and_places_are_not(replayed: ml.BanditLog) -> None:
+    settings = {
+        "standardise": np.True_,
+        "epochs": np.int64(1),
+        "hidden": np.array([4]),
+        "clip": np.float32(5),
+    }
+    assert ml.Weighted(**settings).fit(replayed).policy_.labels == 6
+    with pytest.raises(
+        TypeError, match=r"Weighted\.__init__\(\) takes 1 positional argument but 2 were given"
+    ):
+        ml.Weighted(3)  # type: ignore[call-arg]
+
+
+def test_a_report_on_rewards_says_so(fitted: ml.Learner, replayed: ml.BanditLog) -> None:
+    report = ml.evaluate(fitted, replace(replayed, reward_range=(-1.0, 5.0)), bootstrap=100)
+    best = report.recommended
+    line = "Rewards lie in [-1, 5]; a risk r is an expected reward of 5 - r"
+    line += "." if best is None else f", by {best.name} {5 - best.value:.4g}."
+    assert line in repr(report)
+    assert line in report._repr_html_()
+    assert "Rewards" not in repr(replace(report, reward_range=None))
