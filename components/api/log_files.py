@@ -13,14 +13,13 @@ from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput
 from multilogger.components.log.columns import LogColumns
+from multilogger.components.log.facts import FACTS, read_facts
 from multilogger.components.log.files import READ_ERRORS
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.log.table_files import TableFiles
 
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames
-
-FACTS = b"multilogger"  # the key of what a file says beside its columns
 
 
 def rows_table(log: BanditLog) -> Any:
@@ -126,15 +125,9 @@ def read_parquet(source: str | Path) -> Any:
         raise BadInput(f"{source} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
 
 
-def read_facts(table: Any) -> dict[str, Any] | None:
-    """What `write_parquet` wrote beside the columns, if it was the one that wrote them."""
-    known = (table.schema.metadata or {}).get(FACTS)
-    return None if known is None else json.loads(known)
-
-
 def columns_by_facts(columns: "ColumnNames", table: Any) -> "ColumnNames":
     """The columns of a file with its largest loss, unless they say another or name another loss."""
-    facts = read_facts(table)
+    facts = read_facts(table.schema)
     own_loss = columns.get("reward") is None and columns.get("loss") in (None, "loss")
     if facts is None or not own_loss or columns.get("max_loss") is not None:
         return columns
@@ -143,7 +136,7 @@ def columns_by_facts(columns: "ColumnNames", table: Any) -> "ColumnNames":
 
 def with_facts(log: BanditLog, table: Any) -> BanditLog:
     """The log with the facts of its file, if there are any."""
-    facts = read_facts(table)
+    facts = read_facts(table.schema)
     if facts is None:
         return log
     low_high = facts["reward_range"]

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 import multilogger as ml
+from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs
 from tests.components.api.test_bandit_log import COLUMNS, assert_same
 
 Call = Callable[[ml.BanditLog], object]
@@ -44,6 +45,14 @@ def test_losses_above_the_number_of_labels_come_back(changed: dict[str, Any], tm
     log.to_parquet(tmp_path / "log.parquet")
     assert_same(log, ml.BanditLog.from_parquet(tmp_path / "log.parquet"))
     assert ml.BanditLog.from_parquet(tmp_path / "log.parquet", logger="logger").max_loss == log.max_loss
+
+
+def test_the_command_takes_the_largest_loss_of_a_file(tmp_path: Path) -> None:
+    log = rewarded(200)
+    ml.Naive(epochs=1, hidden=(4,)).fit(log).save(tmp_path / "policy")
+    log.to_parquet(tmp_path / "log.parquet")
+    options = EvaluateOptions(policy=str(tmp_path / "policy"), logs=tmp_path / "log.parquet", bootstrap=100)
+    assert evaluate_on_logs(options).result.max_loss == log.max_loss == 6.0
 
 
 @pytest.mark.parametrize(
@@ -91,11 +100,11 @@ def test_replays(settings: dict[str, Any], message: str) -> None:
             "test must be a number between 0 and 1, got '0.3'; it is a share of the log",
         ),
         (
-            lambda log: ml.evaluate(log.logger_policies[0], log, bootstrap="x"),
+            lambda log: ml.evaluate(log.logger_policies[0], log, bootstrap="x"),  # type: ignore[arg-type]
             "bootstrap needs at least 100 resamples, got 'x'",
         ),
         (
-            lambda log: ml.evaluate(log.logger_policies[0], log, clip="x"),
+            lambda log: ml.evaluate(log.logger_policies[0], log, clip="x"),  # type: ignore[arg-type]
             "clip must be a number above 0, got 'x'",
         ),
     ],
@@ -256,7 +265,7 @@ def test_numpy_settings_are_taken_and_places_are_not(replayed: ml.BanditLog) -> 
     with pytest.raises(
         TypeError, match=r"Weighted\.__init__\(\) takes 1 positional argument but 2 were given"
     ):
-        ml.Weighted(3)  # type: ignore[call-arg]
+        ml.Weighted(3)
 
 
 def test_a_report_on_rewards_says_so(fitted: ml.Learner, replayed: ml.BanditLog) -> None:
