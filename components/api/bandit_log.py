@@ -72,7 +72,7 @@ class BanditLog:
         propensities: Names | Mapping[Any, str] | None = None,
         log_propensities: Names | Mapping[Any, str] | None = None,
         logger: str | None = None,
-        features: Sequence[str] | None = None,
+        features: Names | None = None,
         context: str | None = None,
         contexts: Any = None,
         time: str | None = None,
@@ -138,11 +138,11 @@ class BanditLog:
         Folders `logger=<label>` are a column. `contexts` may be a path, too; the columns are those of
         `from_frame`. All rows are held in memory; `multilogger evaluate` reads longer logs from disk.
         """
-        from multilogger.components.api.log_files import read_parquet, with_facts
+        from multilogger.components.api.log_files import columns_by_facts, read_parquet, with_facts
 
         table = read_parquet(source)
         apart = read_parquet(contexts) if isinstance(contexts, str | Path) else contexts
-        log = cls.from_frame(table, contexts=apart, **columns)
+        log = cls.from_frame(table, contexts=apart, **columns_by_facts(columns, table))
         return log if columns or apart is not None else with_facts(log, table)
 
     @classmethod

@@ -1,6 +1,6 @@
 """From named columns of a frame, or from arrays, to a bandit log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import numpy as np
@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.labels import Actions, Vector
 from multilogger.components.api.bandit_log import BanditLog
-from multilogger.components.api.features import FeatureColumns
+from multilogger.components.api.features import Contexts, FeatureColumns, read_contexts
 from multilogger.components.api.frames import WHERE, Rows, to_arrow
 from multilogger.components.api.read_log import (
-    Contexts,
     Losses,
     Names,
     Range,
     Who,
+    as_numbers,
     check_actions,
     check_all,
     check_loss,
@@ -25,7 +25,6 @@ from multilogger.components.api.read_log import (
     only_one,
     read_actions,
     read_all,
-    read_contexts,
     who_acted,
 )
 from multilogger.components.datasets.labelled_data import Features
@@ -44,7 +43,7 @@ class ColumnNames(TypedDict, total=False):
     propensities: Names | Mapping[Any, str] | None
     log_propensities: Names | Mapping[Any, str] | None
     logger: str | None
-    features: Sequence[str] | None
+    features: Names | None
     context: str | None
     time: str | None
     validation: str | None
@@ -78,6 +77,7 @@ def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
         who=who,
         every=None if whole is None else read_all(rows, whole, who),
         are_log=are_log,
+        mapped=isinstance(whole, Mapping),
         time=None if time is None else rows.times(time),
         validation=None if validation is None else rows.numbers(validation, "validation") == 1,
     )
@@ -107,7 +107,7 @@ def log_of_arrays(
     only_one("the propensity", propensity=propensity, log_propensity=log_propensity)
     only_one("the propensities", propensities=propensities, log_propensities=log_propensities)
     actions = check_actions(action)
-    given: Any = x if sparse.issparse(x) else np.asarray(x, dtype=np.float32)
+    given: Any = x if sparse.issparse(x) else as_numbers(x, "x").astype(np.float32)
     if given.ndim != 2:
         raise BadInput(f"x must be (n, d), one row of features per context, got shape {given.shape}")
     columns = FeatureColumns.numbered(given.shape[1])
@@ -142,6 +142,7 @@ def _checked(
     are_log: bool,
     time: NDArray[np.generic] | None,
     validation: NDArray[np.bool_] | None,
+    mapped: bool = False,
 ) -> BanditLog:
     """All parts together, if they are of one length."""
     lengths = {
@@ -172,7 +173,7 @@ def _checked(
         log_propensity=own,
         logger=who.logger,
         loggers=who.names,
-        log_propensities=None if every is None else check_all(every, are_log, own, who),
+        log_propensities=None if every is None else check_all(every, are_log, own, who, mapped),
         contexts_known=contexts.known,
         reward_range=losses.reward_range,
         time=time,

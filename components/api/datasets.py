@@ -7,6 +7,7 @@ BanditLog(rows=3000, contexts=1500, features=12, labels=6, loggers=['logger-1', 
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.policy import Policy
+from multilogger.components.api.split_log import check_seed, is_number
 from multilogger.components.datasets.digits import load_digits_split
 from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
 from multilogger.components.datasets.losses import find_loss
@@ -89,9 +91,16 @@ def replay(
     from multilogger.components.loggers.linear import LinearPolicy, sample_rows
     from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
-    counts = [passes] * len(alphas) if isinstance(passes, int) else list(passes)
-    if not counts or len(counts) != len(alphas) or min(counts) < 1:
-        raise BadInput(f"passes must be 1 or more for each of the {len(alphas)} loggers, got {counts}")
+    seed = check_seed(seed)
+    if isinstance(alphas, str) or not all(is_number(alpha) and alpha > 0 for alpha in alphas):
+        raise BadInput(f"alphas must be numbers above 0, one per logger, got {alphas!r}")
+    if split_by not in list(SplitBy):
+        raise BadInput(f"split_by must be one of {', '.join(SplitBy)}, got {split_by!r}")
+    counts = list(passes) if isinstance(passes, Sequence) else [passes] * len(alphas)
+    if not counts or len(counts) != len(alphas) or not all(_is_count(count) for count in counts):
+        raise BadInput(
+            f"passes must be a whole number, 1 or more, for each of the {len(alphas)} loggers, got {counts}"
+        )
     rows = sample_rows(data.rows, fraction, np.random.default_rng(seed))
     weights = fit_crf(data.take(rows), C)
     policies = [LinearPolicy(weights, alpha) for alpha in alphas]
@@ -124,6 +133,10 @@ def replay(
         ),
         truth=data.y,
     )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def expected_loss(policy: Any, data: LabelledData, loss: str = "hamming") -> float:

@@ -1,4 +1,4 @@
-"""Columns of a frame to the features of a policy: numbers as they are, words one-hot."""
+"""Columns of a frame to the features of a policy (numbers as they are, words one-hot), and contexts by id."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from multilogger.components.api.frames import Rows, is_list, is_word, to_arrow
+from multilogger.components.api.frames import WHERE, Rows, is_list, is_word, to_arrow
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.checks import check_features
+from multilogger.components.log.columns import FEATURE
+from multilogger.components.log.memory import densify
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,9 @@ class FeatureColumns:
         return sum(column.width for column in self.columns)
 
     @classmethod
-    def of(cls, rows: Rows, names: Sequence[str]) -> "FeatureColumns":
+    def of(cls, rows: Rows, wanted: str | Sequence[str]) -> "FeatureColumns":
         """What the named columns of a frame hold."""
+        names = [wanted] if isinstance(wanted, str) else wanted
         if not names:
             raise BadInput("features needs one or more names of columns, got none")
         for name in names:
@@ -88,6 +91,12 @@ class FeatureColumns:
                 f"the policy takes {self.width} features, got an array of {x.shape[1]} columns; "
                 f"give {', '.join(self.names[:5])}{', ...' if self.width > 5 else ''} in this order"
             )
+        finite = np.isfinite(x.data if sparse.issparse(x) else x)
+        if not finite.all():
+            row = int(
+                sparse.coo_array(x).row[~finite][0] if sparse.issparse(x) else np.argwhere(~finite)[0][0]
+            )
+            raise BadInput(f"the array, row {row}: a feature is missing, NaN or infinite; fill it in")
         return x
 
     def _part(self, rows: Rows, column: Column) -> NDArray[np.generic]:
@@ -102,6 +111,78 @@ class FeatureColumns:
         if is_list(rows.kind(column.name)):
             return rows.lists(column.name)
         return rows.numbers(column.name)[:, None]
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """Contexts (m, d) with the columns they come from, and the context of each row (n,)."""
+
+    x: Features
+    columns: FeatureColumns
+    context: NDArray[np.int64]
+    known: bool
+
+
+def read_contexts(
+    rows: Rows, features: str | Sequence[str] | None, context: str | None, contexts: Rows | None
+) -> Contexts:
+    """Features in the rows themselves, or in a frame of contexts that the rows name by id."""
+    source = rows if contexts is None else contexts
+    columns = FeatureColumns.of(source, usual_features(source) if features is None else features)
+    x = columns.read(source)
+    if context is None:
+        if contexts is not None:
+            raise BadInput("contexts are given apart; say with context= which column of the log names them")
+        return Contexts(x, columns, np.arange(len(rows)), known=False)
+    rows.require(context, "context")
+    if contexts is None:
+        return own_contexts(x, columns, rows.labels(context).index)
+    return Contexts(x, columns, _places(rows, contexts, context), known=True)
+
+
+def own_contexts(x: Features, columns: FeatureColumns, context: NDArray[np.int64]) -> Contexts:
+    """Contexts by number, whose features stand in every one of their rows."""
+    _, first = np.unique(context, return_index=True)
+    once = x[first]
+    differs = np.abs(densify(x) - densify(once[context])).max(axis=1)
+    if (rows := np.flatnonzero(differs)).size:
+        raise BadInput(
+            f"{WHERE}, row {rows[0]}: its features are not those of row {first[context[rows[0]]]}, which has "
+            "the same context id; give each context one id"
+        )
+    return Contexts(once, columns, context, known=True)
+
+
+def _places(rows: Rows, contexts: Rows, context: str) -> NDArray[np.int64]:
+    """The row of each row's context in the frame of contexts, by its column of the same name or by number."""
+    ids: list[Any] = (
+        contexts.table.column(context).to_pylist()
+        if context in contexts.names
+        else contexts.numbers_of_rows.tolist()
+    )
+    place = {name: row for row, name in enumerate(ids)}
+    if len(place) < len(ids):
+        raise BadInput(f"{len(ids) - len(place)} context ids stand twice in contexts; keep one row each")
+    named = rows.labels(context)
+    if unknown := [label for label in named.labels if label not in place]:
+        raise BadInput(
+            f"{len(unknown)} contexts of the log are not in contexts, the first being {unknown[0]!r}; "
+            "add them"
+        )
+    return np.array([place[label] for label in named.labels], dtype=np.int64)[named.index]
+
+
+def usual_features(rows: Rows) -> list[str]:
+    """The list column x, or the columns x0, x1, ... in the order of their numbers."""
+    if "x" in rows.names:
+        return ["x"]
+    found = sorted((int(match[1]), name) for name in rows.names if (match := FEATURE.fullmatch(name)))
+    if not found:
+        raise BadInput(
+            f"{rows.where} has no features, neither a list column 'x' nor columns x0, x1, ...; name them "
+            "with features="
+        )
+    return [name for _, name in found]
 
 
 def _column(rows: Rows, name: str) -> Column:

@@ -14,9 +14,12 @@ from multilogger.components.actions.labels import Actions, Matrix
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.method_settings import build_settings, meanings_of, settings_of
 from multilogger.components.api.policy import Policy
+from multilogger.components.api.split_log import check_seed
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.method import Needs
+from multilogger.components.learners.training.settings import DivergenceKind
+from multilogger.components.log.checks import check_loggers
 
 if TYPE_CHECKING:
     from multilogger.components.learners.training.record import EpochRecord
@@ -59,13 +62,20 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         from multilogger.components.api.log_files import training_log
         from multilogger.components.learners.learn import learn
 
-        self._check_log(log)
+        if not hasattr(self, "method"):
+            raise BadInput('Learner itself has no method; use a class such as Dr, or learner("dr")')
         values = self.get_params(deep=False)
+        self._check_log(log, exact=values.get("divergence") == DivergenceKind.EXACT)
         seed, share, by = (values.pop(name) for name in OF_ALL)
-        settings = build_settings(self.method, values)
+        settings, seed = build_settings(self.method, values), check_seed(seed)
         rows = training_log(log, share, by, seed)
-        with one_thread():
-            learned = learn(self.method, rows, settings, seed, on_epoch)
+        try:
+            with one_thread():
+                learned = learn(self.method, rows, settings, seed, on_epoch)
+        except BadInput:
+            for side in (~rows.validation, rows.validation):  # to say the same by the loggers' names
+                check_loggers(log.loggers, log.logger[side], log.loss[side])
+            raise
         self.policy_ = Policy(learned.policy, log.columns, log.actions, self.method)
         self.records_, self.best_ = learned.records, learned.best
         self.n_features_in_ = int(log.x.shape[1])
@@ -101,7 +111,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(log) first")
         return policy
 
-    def _check_log(self, log: object) -> None:
+    def _check_log(self, log: object, exact: bool) -> None:
         if not isinstance(log, BanditLog):
             raise BadInput(
                 f"fit takes a BanditLog, got {type(log).__name__}; make one with BanditLog.from_pandas or "
@@ -112,9 +122,10 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             Needs.LOGGER_POLICIES: bool(log.logger_policies),
             Needs.TRUTH: log.truth is not None,
         }
-        for need in sorted(METHODS[self.method].needs):
+        who = f"{self.method} with divergence='exact'" if exact else self.method
+        for need in sorted({*METHODS[self.method].needs, *([Needs.LOGGER_POLICIES] if exact else [])}):
             if not has[need]:
-                raise BadInput(f"{self.method} needs {need}, which the log lacks; {REMEDIES[need]}")
+                raise BadInput(f"{who} needs {need}, which the log lacks; {REMEDIES[need]}")
 
 
 class one_thread:  # noqa: N801, a context manager reads as a word
@@ -147,6 +158,7 @@ def _initialiser(name: str, defaults: dict[str, Any]) -> Callable[..., None]:
     kinds = inspect.Parameter
     parameters = [kinds("self", kinds.POSITIONAL_OR_KEYWORD)]
     parameters += [kinds(one, kinds.KEYWORD_ONLY, default=value) for one, value in defaults.items()]
+    __init__.__qualname__ = f"{name}.__init__"
     __init__.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return __init__
 

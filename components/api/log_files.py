@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,13 @@ from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput
 from multilogger.components.log.columns import LogColumns
+from multilogger.components.log.facts import FACTS, read_facts
 from multilogger.components.log.files import READ_ERRORS
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.log.table_files import TableFiles
 
-FACTS = b"multilogger"  # the key of what a file says beside its columns
+if TYPE_CHECKING:
+    from multilogger.components.api.build_log import ColumnNames
 
 
 def rows_table(log: BanditLog) -> Any:
@@ -123,12 +125,20 @@ def read_parquet(source: str | Path) -> Any:
         raise BadInput(f"{source} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
 
 
+def columns_by_facts(columns: "ColumnNames", table: Any) -> "ColumnNames":
+    """The columns of a file with its largest loss, unless they say another or name another loss."""
+    facts = read_facts(table.schema)
+    own_loss = columns.get("reward") is None and columns.get("loss") in (None, "loss")
+    if facts is None or not own_loss or columns.get("max_loss") is not None:
+        return columns
+    return {**columns, "max_loss": facts["max_loss"]}
+
+
 def with_facts(log: BanditLog, table: Any) -> BanditLog:
-    """The log with what `write_parquet` wrote beside the columns, if it was the one that wrote them."""
-    known = (table.schema.metadata or {}).get(FACTS)
-    if known is None:
+    """The log with the facts of its file, if there are any."""
+    facts = read_facts(table.schema)
+    if facts is None:
         return log
-    facts = json.loads(known)
     low_high = facts["reward_range"]
     order = [log.loggers.index(name) for name in facts["loggers"]]  # see `write_parquet`
     return replace(

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from enum import Enum
-from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
@@ -36,16 +37,15 @@ def build_settings(method: str, values: Mapping[str, Any]) -> Settings:
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:
-    """A value of the kind that its default has."""
+    """Words, lists and numpy's numbers as settings have them; the settings refuse what is of another kind."""
+    plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(default, tuple):
-        return tuple(value) if isinstance(value, list | tuple) else (value,)
+        parts = plain if isinstance(plain, list | tuple) else (plain,)
+        return tuple(one.item() if isinstance(one, np.generic) else one for one in parts)
     if isinstance(default, Enum):
         words = [str(one.value) for one in type(default)]
-        if str(value) not in words:
+        if str(plain) not in words:  # here, because the settings would name their own kind and not the words
             raise BadInput(f"{name} must be one of {', '.join(words)}, got {value!r}")
-        return type(default)(str(value))
-    wanted = Real if isinstance(default, float) else Integral if isinstance(default, int) else type(default)
-    if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
-        kind = "a number" if isinstance(default, float) else f"of type {type(default).__name__}"
-        raise BadInput(f"{name} must be {kind}, got {value!r}")
-    return type(default)(value)
+        return type(default)(str(plain))
+    whole = isinstance(plain, int) and not isinstance(plain, bool)
+    return float(plain) if isinstance(default, float) and whole else plain

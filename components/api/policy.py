@@ -81,7 +81,10 @@ class Policy:
         if not isinstance(self.model, LearnedPolicy):
             raise BadInput(f"a policy of {type(self.model).__name__} cannot be saved; only learned ones can")
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise BadInput(f"a policy is saved into a folder, but {place} is a file; name another") from error
         self.model.save(place)
         facts = {"actions": self.actions, "features": self.columns.to_json()}
         (place / COLUMNS_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
@@ -102,8 +105,14 @@ def load_policy(folder: str | Path) -> Policy:
     if not (place / COLUMNS_FILE).is_file():
         names = tuple(f"action_{i}" for i in range(model.labels))
         return Policy(model, FeatureColumns.numbered(model.features), names, model.method)
-    facts = json.loads((place / COLUMNS_FILE).read_text(encoding="utf-8"))
-    return Policy(model, FeatureColumns.from_json(facts["features"]), tuple(facts["actions"]), model.method)
+    try:
+        facts = json.loads((place / COLUMNS_FILE).read_text(encoding="utf-8"))
+        columns, actions = FeatureColumns.from_json(facts["features"]), tuple(facts["actions"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"{place / COLUMNS_FILE} is damaged ({type(error).__name__}: {error}); save the policy again"
+        ) from error
+    return Policy(model, columns, actions, model.method)
 
 
 @dataclass(frozen=True)
@@ -111,13 +120,20 @@ class _Foreign:
     """What has a `predict_proba` of its own, asked for features as an array."""
 
     model: Any
+    labels: int
 
     def logits(self, x: Features) -> Matrix:
-        p = np.asarray(self.model.predict_proba(x), dtype=np.float64)
-        if p.ndim != 2 or len(p) != x.shape[0] or not ((p >= 0) & (p <= 1)).all():
+        p, wanted = np.asarray(self.model.predict_proba(x), dtype=np.float64), (x.shape[0], self.labels)
+        if p.shape != wanted:
             raise BadInput(
-                f"predict_proba must give probabilities (n, q), one per label, got shape {p.shape}; wrap it "
+                f"predict_proba must give an array (rows, labels) = {wanted}, got shape {p.shape}; wrap it "
                 "so that column l is the probability that label l is 1"
+            )
+        if (bad := np.argwhere(~((p >= 0) & (p <= 1)))).size:
+            row, label = bad[0].tolist()
+            raise BadInput(
+                f"predict_proba must give probabilities in [0, 1], got {p[row, label]:g} in row {row}, "
+                f"column {label}; mend it"
             )
         return logits_of(p, LEAST_CHANCE)
 
@@ -131,7 +147,7 @@ def as_policy(given: Any, log: "BanditLog") -> Policy:
                 f"a policy is needed, or an object with predict_proba, got {type(given).__name__}"
                 + ("; fit it first" if hasattr(given, "fit") else "")
             )
-        policy = Policy(_Foreign(policy), log.columns, log.actions, type(given).__name__)
+        policy = Policy(_Foreign(policy, len(log.actions)), log.columns, log.actions, type(given).__name__)
     width = int(log.x.shape[1])
     if policy.features != width or policy.labels != len(log.actions):
         raise BadInput(

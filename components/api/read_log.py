@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.labels import Actions, Matrix, Vector
-from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.frames import WHERE, Rows, is_list
-from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import check_losses, check_propensities, checked_log_propensity
+from multilogger.components.estimators.checks import (
+    PROPENSITY_TOLERANCE,
+    check_losses,
+    check_propensities,
+    checked_log_propensity,
+)
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.checks import checked_actions
-from multilogger.components.log.columns import FEATURE
 from multilogger.components.log.files import index_labels
-from multilogger.components.log.memory import densify
 
 Names = str | Sequence[str]
 Range = tuple[float, float]
@@ -30,16 +31,6 @@ class Losses:
     loss: Vector
     max_loss: float
     reward_range: Range | None = None
-
-
-@dataclass(frozen=True)
-class Contexts:
-    """Contexts (m, d) with the columns they come from, and the context of each row (n,)."""
-
-    x: Features
-    columns: FeatureColumns
-    context: NDArray[np.int64]
-    known: bool
 
 
 @dataclass(frozen=True)
@@ -77,9 +68,19 @@ def read_actions(rows: Rows, action: Names) -> tuple[Actions, tuple[str, ...]]:
     return check_actions(found), names
 
 
+def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """An array of numbers of any shape."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise BadInput(
+            f"{name} must be an array of numbers, rows of one length ({error}); mend it"
+        ) from error
+
+
 def check_actions(action: ArrayLike) -> Actions:
     """Label vectors (n, q) of 0 and 1."""
-    values = np.asarray(action, dtype=np.float64)
+    values = as_numbers(action, "action")
     if values.ndim != 2 or not values.size:
         raise BadInput(f"action must be (n, q), one 0 or 1 per label, got shape {values.shape}")
     return checked_actions(values, values.shape[1], WHERE, np.arange(len(values)))
@@ -95,7 +96,7 @@ def check_truth(truth: ArrayLike, shape: tuple[int, int]) -> Actions:
 
 def check_loss(loss: ArrayLike, labels: int, max_loss: float | None) -> Losses:
     """Losses as given; the largest possible one is the number of labels unless it is stated."""
-    values, most = np.asarray(loss, dtype=np.float64), float(labels) if max_loss is None else float(max_loss)
+    values, most = as_numbers(loss, "loss"), float(labels) if max_loss is None else float(max_loss)
     if not (np.isfinite(most) and most > 0):
         raise BadInput(f"max_loss must be a number above 0, got {most:g}")
     if (above := np.flatnonzero(values > most)).size and np.isfinite(values[above[0]]):
@@ -110,7 +111,7 @@ def check_loss(loss: ArrayLike, labels: int, max_loss: float | None) -> Losses:
 
 def check_reward(reward: ArrayLike, reward_range: Range | None) -> Losses:
     """Losses from rewards r: the largest possible reward minus r."""
-    values = np.asarray(reward, dtype=np.float64)
+    values = as_numbers(reward, "reward")
     if (bad := np.flatnonzero(~np.isfinite(values))).size:
         raise BadInput(
             f"{WHERE}, row {bad[0]}: the reward is missing, NaN or infinite; fill it in or drop the row"
@@ -132,23 +133,59 @@ def check_reward(reward: ArrayLike, reward_range: Range | None) -> Losses:
 
 def check_own(values: ArrayLike, is_log: bool) -> Vector:
     """Log propensities of the logged actions (n,), from either form."""
-    found = np.asarray(values, dtype=np.float64)
+    found = as_numbers(values, "log_propensity" if is_log else "propensity")
+    if not is_log and (below := np.flatnonzero(found < 0)).size:
+        raise BadInput(
+            f"{WHERE}, row {below[0]}: propensity is {found[below[0]]:g}, below 0; give a probability, or "
+            "its natural logarithm as log_propensity"
+        )
     return checked_log_propensity(found, is_log, WHERE, np.arange(len(found)))
 
 
-def check_all(table: ArrayLike, is_log: bool, own: Vector, who: Who) -> Matrix:
-    """Log propensities under every logger (n, J), in the order of the loggers' names."""
-    values = np.asarray(table, dtype=np.float64)
+def check_all(table: ArrayLike, is_log: bool, own: Vector, who: Who, mapped: bool = False) -> Matrix:
+    """Log propensities under every logger (n, J), in the order of the loggers' names.
+
+    `mapped` says that columns were named logger by logger, so that there is no order to mistake.
+    """
+    values = as_numbers(table, "propensities")
     if values.ndim != 2 or len(values) != len(own):
         raise BadInput(
             f"propensities must be (n, J), one per row and logger, got shape {values.shape} "
             f"for {len(own)} rows"
         )
+    if values.shape[1] == len(who.names):
+        _check_each(values, is_log, who)
     if not is_log:
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.log(values)
+    if mapped:
+        stated = values[np.arange(len(own)), who.logger]
+        off = ~np.isclose(stated, own, rtol=PROPENSITY_TOLERANCE, atol=PROPENSITY_TOLERANCE)
+        if (rows := np.flatnonzero(off)).size:
+            row, name = rows[0], who.names[who.logger[rows[0]]]
+            raise BadInput(
+                f"{WHERE}, row {row}: the propensity under its own logger {name} is {np.exp(own[row]):.6g}, "
+                f"but {np.exp(stated[row]):.6g} in the column named for {name}; name the right column"
+            )
     check_propensities(values, own, who.logger, who.names, WHERE)
     return values
+
+
+def _check_each(values: Matrix, is_log: bool, who: Who) -> None:
+    """Refuse what is no probability, or no logarithm of one, by row and logger."""
+    fine = values <= 0 if is_log else (values >= 0) & (values <= 1)
+    if not (bad := np.argwhere(~fine)).size:
+        return
+    row, logger = bad[0].tolist()
+    value = values[row, logger]
+    which = f"{WHERE}, row {row}: the {'log ' * is_log}propensity under logger {who.names[logger]} is"
+    if np.isnan(value):
+        given = "log_propensities=" if is_log else "propensities="
+        raise BadInput(f"{which} missing or NaN; fill it in, or leave out {given} if they are not known")
+    raise BadInput(
+        f"{which} {value:g}, {'above 0' if is_log else 'outside [0, 1]'}; give probabilities, or their "
+        "natural logarithms as log_propensities"
+    )
 
 
 def read_all(rows: Rows, columns: Names | Mapping[Any, str], who: Who) -> Matrix:
@@ -173,65 +210,3 @@ def who_acted(labels: Any, rows: int) -> Who:
     chunks = labels.chunks if isinstance(labels, pa.ChunkedArray) else [pa.array(np.asarray(labels))]
     found = index_labels(chunks, "logger")
     return Who(tuple(str(label) for label in found.labels), found.index)
-
-
-def read_contexts(
-    rows: Rows, features: Sequence[str] | None, context: str | None, contexts: Rows | None
-) -> Contexts:
-    """Features in the rows themselves, or in a frame of contexts that the rows name by id."""
-    source = rows if contexts is None else contexts
-    columns = FeatureColumns.of(source, usual_features(source) if features is None else features)
-    x = columns.read(source)
-    if context is None:
-        if contexts is not None:
-            raise BadInput("contexts are given apart; say with context= which column of the log names them")
-        return Contexts(x, columns, np.arange(len(rows)), known=False)
-    rows.require(context, "context")
-    if contexts is None:
-        return own_contexts(x, columns, rows.labels(context).index)
-    return Contexts(x, columns, _places(rows, contexts, context), known=True)
-
-
-def own_contexts(x: Features, columns: FeatureColumns, context: NDArray[np.int64]) -> Contexts:
-    """Contexts by number, whose features stand in every one of their rows."""
-    _, first = np.unique(context, return_index=True)
-    once = x[first]
-    differs = np.abs(densify(x) - densify(once[context])).max(axis=1)
-    if (rows := np.flatnonzero(differs)).size:
-        raise BadInput(
-            f"{WHERE}, row {rows[0]}: its features are not those of row {first[context[rows[0]]]}, which has "
-            "the same context id; give each context one id"
-        )
-    return Contexts(once, columns, context, known=True)
-
-
-def _places(rows: Rows, contexts: Rows, context: str) -> NDArray[np.int64]:
-    """The row of each row's context in the frame of contexts, by its column of the same name or by number."""
-    ids: list[Any] = (
-        contexts.table.column(context).to_pylist()
-        if context in contexts.names
-        else contexts.numbers_of_rows.tolist()
-    )
-    place = {name: row for row, name in enumerate(ids)}
-    if len(place) < len(ids):
-        raise BadInput(f"{len(ids) - len(place)} context ids stand twice in contexts; keep one row each")
-    named = rows.labels(context)
-    if unknown := [label for label in named.labels if label not in place]:
-        raise BadInput(
-            f"{len(unknown)} contexts of the log are not in contexts, the first being {unknown[0]!r}; "
-            "add them"
-        )
-    return np.array([place[label] for label in named.labels], dtype=np.int64)[named.index]
-
-
-def usual_features(rows: Rows) -> list[str]:
-    """The list column x, or the columns x0, x1, ... in the order of their numbers."""
-    if "x" in rows.names:
-        return ["x"]
-    found = sorted((int(match[1]), name) for name in rows.names if (match := FEATURE.fullmatch(name)))
-    if not found:
-        raise BadInput(
-            f"{rows.where} has no features, neither a list column 'x' nor columns x0, x1, ...; name them "
-            "with features="
-        )
-    return [name for _, name in found]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from multilogger.components.api.learner import one_thread
 from multilogger.components.api.log_files import table_files
 from multilogger.components.api.policy import Policy, as_policy
 from multilogger.components.api.read_log import Range
+from multilogger.components.api.split_log import check_seed, is_number
 from multilogger.components.api.text import html_table, text_table
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
@@ -33,6 +35,7 @@ from multilogger.components.evaluation.tables import (
     evaluation_notes,
     logger_table,
 )
+from multilogger.components.log.checks import check_loggers
 from multilogger.components.log.files import BATCH_ROWS
 from multilogger.components.log.memory import densify
 
@@ -105,12 +108,23 @@ class EvaluationReport:
             *text_table(estimate_table(self.result, self.level)),
             "",
             self.recommendation,
+            *self._reward_lines(),
         ])  # fmt: skip
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>Warning:</b> {escape(line)}.</p>" for line in self.warnings]
         parts += [html_table(logger_table(self.result)), html_table(estimate_table(self.result, self.level))]
-        return "".join([*parts, f"<p><b>{escape(self.recommendation)}</b></p>"])
+        parts += [f"<p><b>{escape(self.recommendation)}</b></p>"]
+        return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in self._reward_lines())])
+
+    def _reward_lines(self) -> list[str]:
+        """What risks mean in a log of rewards."""
+        if self.reward_range is None:
+            return []
+        low, high = self.reward_range
+        line = f"Rewards lie in [{low:g}, {high:g}]; a risk r is an expected reward of {high:g} - r"
+        best = self.recommended
+        return [line + ("." if best is None else f", by {best.name} {high - best.value:.4g}.")]
 
 
 def evaluate(
@@ -140,7 +154,8 @@ def evaluate(
         raise BadInput(f"evaluate takes a policy and a BanditLog, got {type(log).__name__}")
     _check_request(level, bootstrap, {"clip": clip, "max_weight": max_weight}, dr_model)
     chosen = as_policy(policy, log)
-    rng = np.random.default_rng(seed)
+    check_loggers(log.loggers, log.logger, log.loss)
+    rng = np.random.default_rng(check_seed(seed))
     contexts = _context_logits(chosen, log)
     loggers = tuple(one.logits(log.x) for one in log.logger_policies)
     with one_thread():
@@ -159,13 +174,13 @@ def evaluate(
 
 
 def _check_request(level: float, bootstrap: int, positive: dict[str, float | None], dr_model: str) -> None:
-    if not 0.5 <= level < 1:
-        raise BadInput(f"level must lie in [0.5, 1), got {level:g}; 0.95 is usual")
-    if bootstrap < FEWEST_REPLICATES:
-        raise BadInput(f"bootstrap needs at least {FEWEST_REPLICATES} resamples, got {bootstrap}")
+    if not is_number(level) or not 0.5 <= level < 1:
+        raise BadInput(f"level must lie in [0.5, 1), got {level!r}; 0.95 is usual")
+    if isinstance(bootstrap, bool) or not isinstance(bootstrap, Integral) or bootstrap < FEWEST_REPLICATES:
+        raise BadInput(f"bootstrap needs at least {FEWEST_REPLICATES} resamples, got {bootstrap!r}")
     for name, value in positive.items():
-        if value is not None and not (value > 0 and np.isfinite(value)):
-            raise BadInput(f"{name} must be a number above 0, got {value:g}")
+        if value is not None and not (is_number(value) and value > 0):
+            raise BadInput(f"{name} must be a number above 0, got {value!r}")
     if dr_model not in list(DrModel):
         raise BadInput(f"dr_model must be one of {', '.join(DrModel)}, got {dr_model!r}")
 

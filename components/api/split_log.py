@@ -1,6 +1,7 @@
 """Some rows of a log: which of them go to the second side of a split, and a log of them alone."""
 
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,29 @@ from multilogger.components.errors import BadInput
 SPLITS = ("context", "row", "time")
 
 
+def check_seed(seed: object) -> int:
+    """A seed of any draw."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise BadInput(f"seed must be a whole number of at least 0, got {seed!r}")
+    return int(seed)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number, neither a word nor yes or no."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
+def check_share(name: str, share: Any) -> float:
+    """The share of a log that goes to one side."""
+    if not is_number(share) or not 0 < share < 1:
+        raise BadInput(f"{name} must be a number between 0 and 1, got {share!r}; it is a share of the log")
+    return float(share)
+
+
 def split_rows(log: BanditLog, share: float, by: str, seed: int, stream: str = "test") -> NDArray[np.bool_]:
     """True for the rows of the second side: (n,). `stream` keeps draws of one seed for two uses apart."""
-    if not 0 < share < 1:
-        raise BadInput(f"the share of a split must lie between 0 and 1, got {share:g}")
+    share = check_share("validation_fraction" if stream == "validation" else stream, share)
+    seed = check_seed(seed)
     if by not in SPLITS:
         raise BadInput(f"a split is by {', '.join(SPLITS[:-1])} or {SPLITS[-1]}, got {by!r}")
     if by == "time":

@@ -16,6 +16,7 @@ from multilogger.components.actions.labels import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
+from multilogger.components.log.facts import read_facts
 
 BATCH_ROWS = 16384
 READ_ERRORS = (
@@ -105,6 +106,12 @@ class LogFiles:
     def rows(self) -> int:
         """Rows on disk, before any is left out."""
         return int(self.dataset.count_rows())
+
+    @property
+    def max_loss(self) -> float | None:
+        """The largest possible loss, where the files say it themselves."""
+        facts = read_facts(self.dataset.schema)
+        return None if facts is None else float(facts["max_loss"])
 
     @property
     def stated_loggers(self) -> set[object]:

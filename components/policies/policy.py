@@ -124,11 +124,28 @@ class LearnedPolicy:
 
 def load_policy(folder: Path) -> LearnedPolicy:
     """Read what `LearnedPolicy.save` wrote."""
+    from safetensors import SafetensorError
+
+    try:
+        return _read_policy(folder)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"{folder / 'policy.json'} is no policy, or it is damaged ({type(error).__name__}: {error}); "
+            "save the policy again"
+        ) from error
+    except (SafetensorError, RuntimeError) as error:
+        raise BadInput(
+            f"{folder / 'policy.safetensors'} is damaged, or of another policy than policy.json "
+            f"({str(error).splitlines()[0]}); save the policy again"
+        ) from error
+
+
+def _read_policy(folder: Path) -> LearnedPolicy:
     from safetensors.torch import load_file
 
     facts = json.loads((folder / "policy.json").read_text())
-    tensors = load_file(folder / "policy.safetensors")
     size = NetworkSize(tuple(facts["hidden"]), facts["batch_norm"])
+    tensors = load_file(folder / "policy.safetensors")
     network = _blank_network(facts["features"], facts["labels"], size, facts.get("members"))
     network.load_state_dict(
         {

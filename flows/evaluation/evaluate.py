@@ -140,9 +140,8 @@ def _score(
         open_bar("fitting a model of the loss", 1.0) if slow else SilentBar() as fitting,
     ):
         choice = ModelChoice(options.dr_model, fitting)
-        scored = score_log(
-            source.files, named.policy, rng, source.contexts, options.max_loss, advance, choice
-        )
+        largest = source.files.max_loss if options.max_loss is None else options.max_loss
+        scored = score_log(source.files, named.policy, rng, source.contexts, largest, advance, choice)
     if source.key is None:
         return scored
     names = tuple(logger_name(j) for j in range(scored.log.loggers))

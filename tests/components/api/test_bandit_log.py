@@ -260,7 +260,7 @@ def test_a_split_has_every_row_once(log: ml.BanditLog, by: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"test": 1.5}, "the share of a split must lie between 0 and 1, got 1.5"),
+        ({"test": 1.5}, "test must be a number between 0 and 1, got 1.5"),
         ({"by": "user"}, "a split is by context, row or time, got 'user'"),
         ({"test": 0.001, "by": "row"}, "has no rows on the second side; change the share or the seed"),
     ],

@@ -75,11 +75,11 @@ def test_unknown_settings(name: str, message: str) -> None:
     [
         ({"clip": -1.0}, "clip must be above 0, got -1.0"),
         ({"clip": "much"}, "clip must be a number, got 'much'"),
-        ({"epochs": 2.5}, "epochs must be of type int, got 2.5"),
-        ({"epochs": True}, "epochs must be of type int, got True"),
+        ({"epochs": 2.5}, "epochs must be a whole number, got 2.5; it is: "),
+        ({"epochs": True}, "epochs must be a whole number, got True; it is: "),
         ({"weights": "cut"}, "weights must be one of raw, clip, self-normalised, got 'cut'"),
         ({"split_by": "user"}, "a split is by context, row or time, got 'user'"),
-        ({"validation_fraction": 0.0}, "the share of a split must lie between 0 and 1, got 0"),
+        ({"validation_fraction": 0.0}, "validation_fraction must be a number between 0 and 1, got 0.0"),
     ],
 )
 def test_bad_values_are_found_by_fit(
