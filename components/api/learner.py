@@ -1,6 +1,7 @@
 """What all learners of scripts share, in scikit-learn's habit: settings in, a log to `fit`, a policy out."""
 
 import inspect
+import warnings
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -57,6 +58,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def fit(self, log: BanditLog, on_epoch: "Callable[[EpochRecord], None] | None" = None) -> Self:
         """Learn from a log; its validation rows choose the epoch. `on_epoch` is told of every epoch.
 
+        Warns if the constraint never moved the policy, or if the log cannot judge any epoch.
         Sets `policy_`, `records_` (one per epoch), `best_` (that of the chosen one) and `n_features_in_`.
         """
         from multilogger.components.api.log_files import training_log
@@ -78,6 +80,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             raise
         self.policy_ = Policy(learned.policy, log.columns, log.actions, self.method)
         self.records_, self.best_ = learned.records, learned.best
+        for note in learned.notes:
+            warnings.warn(note, stacklevel=2)
         self.n_features_in_ = int(log.x.shape[1])
         return self
 

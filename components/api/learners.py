@@ -4,6 +4,7 @@ import types
 from typing import Any
 
 from multilogger.components.api.learner import Learner
+from multilogger.components.api.method_settings import preset_of
 from multilogger.components.learners.methods import find_method
 
 
@@ -85,14 +86,20 @@ LEARNERS: dict[str, type[Learner]] = {
 """The classes by the names that the command line has for them, in the order of `METHODS`."""
 
 
-def learner(method: str, **settings: Any) -> Learner:
+def learner(method: str, *, preset: str | None = None, dataset: str = "", **settings: Any) -> Learner:
     """A learner by the name of its method.
+
+    The defaults are ours for a dataset that nobody tuned for. With `preset` they are those that the command
+    line has for a dataset: "tuned", "printed-objective" or "paper".
 
     >>> import multilogger as ml
     >>> ml.learner("weighted", clip=10.0)
     Weighted(clip=10.0)
+    >>> ml.learner("weighted", preset="tuned", dataset="digits")
+    Weighted(warm_start=90, warm_start_rate=0.01)
     """
-    if method not in LEARNERS:
-        title = find_method(method).title  # one that was registered elsewhere gets a class when asked for
+    title = find_method(method).title
+    if method not in LEARNERS:  # one that was registered elsewhere gets a class when it is asked for
         LEARNERS[method] = types.new_class(title.replace("-", ""), (Learner,), {"method": method})
-    return LEARNERS[method](**settings)
+    numbers = {} if preset is None else preset_of(method, preset, dataset)
+    return LEARNERS[method](**{**numbers, **settings})

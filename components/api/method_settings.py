@@ -9,6 +9,7 @@ import numpy as np
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.presets import preset
 from multilogger.components.learners.training.settings import Settings, settings_about
 
 LEFT_OUT = frozenset({"checkpoint_every", "memory_rows", "loss"})  # how to work, or what the log says
@@ -16,10 +17,18 @@ LEFT_OUT = frozenset({"checkpoint_every", "memory_rows", "loss"})  # how to work
 
 def settings_of(method: str) -> dict[str, Any]:
     """The settings that a method reads with their defaults, as plain values."""
-    values = asdict(METHODS[method].settings())
+    return _plain(METHODS[method].settings())
+
+
+def preset_of(method: str, name: str, dataset: str) -> dict[str, Any]:
+    """The same with the numbers of a preset for a dataset."""
+    return _plain(preset(name, dataset, method))
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
     return {
         name: value.value if isinstance(value, Enum) else value
-        for name, value in values.items()
+        for name, value in asdict(settings).items()
         if name not in LEFT_OUT
     }
 

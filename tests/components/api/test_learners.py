@@ -3,6 +3,7 @@
 import inspect
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,8 @@ QUICK_WCRM = {"wcrm_clips": (10.0,), "wcrm_variances": (1.0,), "wcrm_l2s": (0.1,
 
 def quick(method: str) -> ml.Learner:
     known = settings_of(method)
-    return ml.learner(method, **{name: v for name, v in (QUICK | QUICK_WCRM).items() if name in known})
+    settings: dict[str, Any] = {name: v for name, v in (QUICK | QUICK_WCRM).items() if name in known}
+    return ml.learner(method, **settings)
 
 
 def test_there_is_a_class_for_every_method() -> None:
@@ -109,6 +111,7 @@ def test_not_fitted(replayed: ml.BanditLog, tmp_path: Path) -> None:
         ml.evaluate(learner, replayed)
 
 
+@pytest.mark.filterwarnings("ignore:the constraint of")  # two epochs may be too few for it
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_learns_what_the_stage_learns(method: str, replayed: ml.BanditLog) -> None:
     learner = quick(method)
@@ -128,6 +131,7 @@ def test_every_method_learns_what_the_stage_learns(method: str, replayed: ml.Ban
 BARE = ("naive", "weighted", "naive-reg", "weighted-reg", "wcrm", "additive", "dr")
 
 
+@pytest.mark.filterwarnings("ignore:the constraint of")  # two epochs may be too few for it
 @pytest.mark.parametrize("method", BARE)
 def test_own_propensities_are_enough_for_most(method: str, replayed: ml.BanditLog) -> None:
     bare = replace(replayed, log_propensities=None, logger_policies=(), truth=None)
@@ -185,3 +189,23 @@ def test_losses_of_any_height_learn_the_same(replayed: ml.BanditLog) -> None:
 def test_marked_validation_rows_are_used(replayed: ml.BanditLog) -> None:
     marked = replace(replayed, validation=np.arange(len(replayed)) % 3 == 0)
     np.testing.assert_array_equal(training_log(marked, 0.1, "row", 0).validation, marked.validation)
+
+
+def test_a_constraint_that_never_binds_is_said(replayed: ml.BanditLog) -> None:
+    learner = quick("weighted-reg").set_params(kappa=1e6)
+    with pytest.warns(UserWarning, match="the constraint of weighted-reg never moved the policy, so this is"):
+        learner.fit(replayed)
+
+
+def test_a_policy_that_the_log_cannot_judge_is_said(replayed: ml.BanditLog) -> None:
+    with pytest.warns(UserWarning, match="no epoch of weighted passed the guard of model selection"):
+        quick("weighted").set_params(least_effective_rows=1e6).fit(replayed)
+
+
+def test_numbers_of_a_preset() -> None:
+    learner = ml.learner("weighted-reg", preset="paper", dataset="yeast", clip=5.0)
+    assert (learner.hidden, learner.weights, learner.tau, learner.clip) == ((7, 7), "raw", 3.0, 5.0)
+    with pytest.raises(
+        BadInput, match="unknown preset 'best'; choose one of paper, printed-objective, tuned"
+    ):
+        ml.learner("weighted", preset="best")
