@@ -92,7 +92,7 @@ def replay(
     from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
     seed = check_seed(seed)
-    if isinstance(alphas, str) or not all(is_number(alpha) and alpha > 0 for alpha in alphas):
+    if not np.iterable(alphas) or not all(is_number(alpha) and alpha > 0 for alpha in alphas):
         raise BadInput(f"alphas must be numbers above 0, one per logger, got {alphas!r}")
     if split_by not in list(SplitBy):
         raise BadInput(f"split_by must be one of {', '.join(SplitBy)}, got {split_by!r}")

@@ -68,6 +68,7 @@ def test_features_that_are_no_numbers_have_no_probability(x: Any, replayed: ml.B
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"alphas": 2.0}, "alphas must be numbers above 0, one per logger, got 2.0"),
         ({"alphas": (-1,)}, "alphas must be numbers above 0, one per logger, got (-1,)"),
         ({"alphas": (1.0, "a")}, "alphas must be numbers above 0, one per logger, got (1.0, 'a')"),
         (
