@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, InstanceOf, TypeAdapter, model_validator
@@ -23,6 +24,7 @@ CHOICES = {
     "seed": SettingText("0", "initialisation and mini-batches"),
     "dataset": SettingText("digits", "whose preset to take"),
 }
+ADAPTERS: dict[type[Settings], TypeAdapter[Any]] = {}  # slow to make: one per class of settings
 GIVEN = frozenset({"loss"})  # by the dataset, not by a person
 
 
@@ -35,7 +37,8 @@ def _printed(name: str) -> str:
     return f"; 'paper' has {shown(values.pop()) if len(values) == 1 else 'one of its own for each method'}"
 
 
-def _texts() -> dict[str, SettingText]:
+@cache
+def _texts(_methods: tuple[str, ...]) -> dict[str, SettingText]:
     """Every setting of every method, as the list of settings shows it."""
     return {
         name: SettingText("preset's", f"{meaning}{_printed(name)}")
@@ -65,7 +68,7 @@ class LearnSettings(StageSettings):
 
     @classmethod
     def described(cls) -> dict[str, SettingText]:
-        return CHOICES | _texts()
+        return CHOICES | _texts(tuple(METHODS))
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Self:
@@ -95,7 +98,12 @@ def _learner(chosen: Mapping[str, Any], typed: Mapping[str, Any]) -> Settings | 
     numbers = preset(chosen["preset"], chosen["dataset"], chosen["method"])
     own = {name: value for name, value in typed.items() if reads(chosen["method"], name)}
     changes = {n: _listed(v) if isinstance(getattr(numbers, n), tuple) else v for n, v in own.items()}
-    made: Settings = TypeAdapter(type(numbers)).validate_python({**vars(numbers), **changes})
+    if not changes:
+        return numbers
+    kind = type(numbers)
+    if kind not in ADAPTERS:
+        ADAPTERS[kind] = TypeAdapter(kind)
+    made: Settings = ADAPTERS[kind].validate_python({**vars(numbers), **changes})
     return made
 
 

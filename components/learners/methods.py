@@ -1,6 +1,7 @@
 """The methods by name, in the order in which tables show them. To add one is one line here and its file."""
 
 from collections.abc import Iterable
+from functools import cache
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.additive.method import ADDITIVE, ADDITIVE_SOFT
@@ -47,6 +48,12 @@ def reads(method: str, setting: str) -> bool:
 
 def all_settings() -> dict[str, str]:
     """Every setting of every method by name: what it means, and to whom if not to all alike."""
+    return _all_settings(tuple(METHODS))
+
+
+@cache
+def _all_settings(_methods: tuple[str, ...]) -> dict[str, str]:
+    """Once for the methods that there are."""
     readers: dict[str, dict[str, list[str]]] = {}
     for method in METHODS.values():
         for name, about in settings_about(method.settings).items():

@@ -58,9 +58,8 @@ class Settings:
     ] = 5_000_000
 
     def __post_init__(self) -> None:
-        kinds = get_type_hints(type(self))
-        for name, about in settings_about(type(self)).items():
-            about.check(name, getattr(self, name), kinds[name])
+        for name, (about, kind) in _known(type(self)).items():
+            about.check(name, getattr(self, name), kind)
 
     @property
     def planned_epochs(self) -> int:
@@ -172,15 +171,21 @@ class RiskSettings(NetworkSettings, WeightSettings, WarmStartSettings, GuardSett
 
 
 S = TypeVar("S", bound=Settings)
-_KNOWN: dict[type[Settings], dict[str, About]] = {}
+_KNOWN: dict[type[Settings], dict[str, tuple[About, Any]]] = {}
+
+
+def _known(kind: type[Settings]) -> dict[str, tuple[About, Any]]:
+    """Meaning and type of every setting of a class, worked out once: cells are made by the thousand."""
+    if kind not in _KNOWN:
+        hints, kinds = get_type_hints(kind, include_extras=True), get_type_hints(kind)
+        names = [field.name for field in fields(kind)]
+        _KNOWN[kind] = {name: (hints[name].__metadata__[0], kinds[name]) for name in names}
+    return _KNOWN[kind]
 
 
 def settings_about(kind: type[Settings]) -> dict[str, About]:
     """Every setting of a class by name."""
-    if kind not in _KNOWN:
-        hints = get_type_hints(kind, include_extras=True)
-        _KNOWN[kind] = {field.name: hints[field.name].__metadata__[0] for field in fields(kind)}
-    return _KNOWN[kind]
+    return {name: about for name, (about, _) in _known(kind).items()}
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:

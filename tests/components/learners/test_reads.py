@@ -120,7 +120,9 @@ def test_references_read_nothing() -> None:
 def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     listed = all_settings()
     assert listed.keys() == {field.name for field in fields(EverySetting)}
-    assert listed["pessimism"] == "standard errors added to validation risks before they are compared"
+    assert listed["standardise"] == "scale inputs to mean 0 and variance 1"
+    assert listed["pessimism"].startswith("all but additive, full-information: standard errors ")
+    assert "balanced-exact: bound of the divergence's excess" in listed["kappa"]
     assert listed["tau"].startswith("naive-reg, weighted-reg, balanced-reg: temperature of ")
     assert listed["hidden"].startswith("all but wcrm: nodes of ")
 
@@ -128,7 +130,8 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("pessimism", ""),
+        ("standardise", ""),
+        ("pessimism", "all but additive, full-information"),
         ("tau", "naive-reg, weighted-reg, balanced-reg"),
         ("hidden", "all but wcrm"),
         ("folds", "additive, additive-soft, dr"),
