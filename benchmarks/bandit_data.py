@@ -39,7 +39,7 @@ class Benchmark:
             (j, rows)
             for j in range(len(logits))
             for r in range(PASSES)
-            for rows in replay_pass(logits, self.train.y, j, r, plan)
+            for rows in replay_pass(self.train.space, logits, self.train.y, j, r, plan)
         ]
         return TrainingLog(
             x=self.train.x,
@@ -49,6 +49,7 @@ class Benchmark:
             log_propensities=np.concatenate([rows.log_propensities for _, rows in parts]),
             logger=np.concatenate([np.full(len(rows.delta), j) for j, rows in parts]),
             validation=np.concatenate([rows.validation for _, rows in parts]),
+            space=self.train.space,
             logger_logits=tuple(logits),
             truth=self.train.y,
         )

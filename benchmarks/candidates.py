@@ -15,8 +15,8 @@ from pathlib import Path
 
 from scipy import stats
 
-from multilogger.components.learners.additive.model import additive_loss
 from multilogger.components.learners.learn import learn
+from multilogger.components.learners.loss_models.form import additive_loss
 from multilogger.components.learners.training.settings import Settings, plain_settings
 from multilogger.components.log.memory import TrainingLog
 

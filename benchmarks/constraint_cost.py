@@ -33,7 +33,7 @@ def bare_loop(log: TrainingLog, settings: RiskSettings, passes: int) -> None:
     """Minimise the naive IPS estimate as one would write it down first."""
     generator = torch.Generator().manual_seed(0)
     rows, x = TensorRows.of(log.part(validation=False)), torch.from_numpy(densify(log.x))
-    network = PolicyNetwork(log.features, log.labels, settings.policy_size, generator)
+    network = PolicyNetwork(log.features, log.space.size, settings.policy_size, generator)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.risk_rate)
     for _ in range(passes):
         for chosen in rows.batches(settings.batch_size, generator):

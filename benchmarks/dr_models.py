@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from simulated_world import Met
 
-from multilogger.components.actions.labels import Actions, Vector
+from multilogger.components.actions.arrays import Actions, Vector
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
 from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.evaluation import EstimateRow, Request, evaluate_policy

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.labels import (
-    Actions,
-    Matrix,
-    Vector,
     all_actions,
     draw,
     greedy,

@@ -18,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from multilogger.components.actions.labels import Matrix
-from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import Labels
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.log.schema import (
     ROW_GROUP_ROWS,
     LogOrigin,
@@ -51,11 +52,11 @@ def write_log(folder: Path, rows: int) -> int:
     plan = ReplayPlan(0, 0.25, SplitBy.ROW, ROW_GROUP_ROWS)
     for j, alpha in enumerate(ALPHAS):
         for pass_ in range(passes):
-            schema = log_schema(LABELS, len(ALPHAS), LogOrigin("simulated", 0, j, alpha, pass_))
+            schema = log_schema(Labels(LABELS), len(ALPHAS), LogOrigin("simulated", 0, j, alpha, pass_))
             path = log_file(folder, j, pass_)
             path.parent.mkdir(parents=True)
             with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-                for part in replay_pass(logits, truth, j, pass_, plan):
+                for part in replay_pass(Labels(LABELS), logits, truth, j, pass_, plan):
                     writer.write_table(to_table(part, schema))
         sys.stderr.write(f"\rlog of logger {j + 1} of {len(ALPHAS)} written")
     sys.stderr.write("\n")

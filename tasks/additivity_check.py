@@ -17,7 +17,7 @@ FILE = "additivity.json"
 
 def check_additivity(policy: "LearnedPolicy", log: "TrainingLog", run: StageRun) -> None:
     """Test it on the validation rows, keep the result, and say so if it does not hold."""
-    from multilogger.components.learners.additive.additivity import additivity_test
+    from multilogger.components.learners.loss_models.additivity import additivity_test
 
     test = additivity_test(log, policy.mean_probabilities(log.x))
     run.save_json(FILE, asdict(test) | {"rejected": test.rejected})

@@ -32,7 +32,7 @@ def save_dataset(
     facts = DatasetFacts(
         name=name,
         features=train.features,
-        labels=train.labels,
+        labels=train.space.size,
         n_train=train.rows,
         n_test=test.rows,
         sparse=train.is_sparse,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multilogger.components.actions.labels import Matrix, Vector, greedy
+from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.bounds import (
     Certificate,
     balanced_certificate,
@@ -68,6 +69,7 @@ def evaluate(
     rows = measure_validation(rows_on_disk, logits)
     estimates = estimate_all(rows, load_shares(shares))
     certificates = certify_all(
+        learned.space,
         rows.own.counts,
         estimates,
         load_shares(shares),
@@ -79,7 +81,7 @@ def evaluate(
     result = Evaluation(
         method=learned.method,
         exp=float(loss.expected(test_logits, test.y).mean()),
-        greedy=float(loss.value(greedy(test_logits), test.y).mean()),
+        greedy=float(loss.value(learned.space.greedy(test_logits), test.y).mean()),
         estimates={name: _with_interval(found) for name, found in estimates.items()},
         certificates={name: _terms(certificate) for name, certificate in certificates.items()},
     )
@@ -137,6 +139,7 @@ def estimate_all(rows: ValidationMoments, shares: Vector) -> dict[str, Estimate]
 
 
 def certify_all(
+    space: ActionSpace,
     counts: Vector,
     estimates: dict[str, Estimate],
     shares: Vector,
@@ -146,8 +149,8 @@ def certify_all(
     eta: float,
 ) -> dict[str, Certificate]:
     """Theorem 3.2 at lambda*, its corollary and Theorem 6.1, for n_j rows and losses of at most `most`."""
-    divergences = [exact_divergence(logits, other) for other in logger_logits]
-    average = average_divergence(logits, logger_logits, counts)
+    divergences = [exact_divergence(space, logits, other) for other in logger_logits]
+    average = average_divergence(space, logits, logger_logits, counts)
     return {
         "naive": naive_certificate(estimates["naive"].value, counts, divergences, most, eta),
         "weighted": weighted_certificate(

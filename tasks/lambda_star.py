@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import log_probability
 from multilogger.components.estimators.lambda_star import (
     LoggerStats,
     self_normalised_divergence,
@@ -34,10 +33,11 @@ def estimate_lambda_star(
     run: StageRun,
 ) -> None:
     """Weigh the loggers by how well their training rows speak of the policy (section 2.1.1)."""
-    logits = load_learned(policy).logits(load_train(data).x)
+    learned = load_learned(policy)
+    logits = learned.logits(load_train(data).x)
     stats: tuple[LoggerStats, ...] = (LoggerStats(),) * len(load_loggers(loggers))
     for batch in stream_log(log, validation=False):
-        target = log_probability(logits[batch.rows.context], batch.rows.action)
+        target = learned.space.log_probability(logits[batch.rows.context], batch.rows.action)
         weights = importance_weights(target, batch.rows.log_propensity)
         stats = update_stats(stats, batch.logger, weights, batch.rows.delta)
     weights_of_loggers = supported_lambda_star(stats)

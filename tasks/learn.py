@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multilogger.components.learners.additive.method import AdditiveSettings
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.full_information.method import FullInformationSettings
-from multilogger.components.learners.references import (
-    References,
-    reference_policy,
-)
+from multilogger.components.learners.loss_models.settings import AdditiveSettings
+from multilogger.components.learners.references import References, reference_policy
 from multilogger.components.learners.training.settings import Settings
 from multilogger.components.loggers.linear import load_policies
 from multilogger.tasks.additivity_check import check_additivity
@@ -25,6 +22,7 @@ from multilogger.tasks.log_files import (
     bandit_log_used,
     count_log,
     load_training_log,
+    log_space,
     open_learner_log,
     stream_log,
 )
@@ -55,7 +53,7 @@ def learn_policy(
             "multilogger.tasks.served_policy",
             POLICY_FILES,
             takes=tuple(f"x{feature}" for feature in range(policy.features)),
-            gives=tuple(f"y{label}" for label in range(policy.labels)),
+            gives=tuple(f"y{label}" for label in range(policy.space.size)),
         )
     )
 
@@ -135,4 +133,4 @@ def _references(loggers: Artifact, log: Artifact) -> References:
         loss += np.bincount(batch.logger, batch.rows.delta, minlength=len(policies))
         count += np.bincount(batch.logger, minlength=len(policies))
     crf = load_policies(loggers.folder / POLICY_FILE)["crf"]
-    return References(policies, crf, tuple((loss / count).tolist()))
+    return References(log_space(log), policies, crf, tuple((loss / count).tolist()))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from multilogger.components.log.files import open_log_files
+from multilogger.components.log.schema import space_of
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import DatasetUsed
@@ -12,6 +13,7 @@ from multilogger.tasks.replay import LOG_FOLDER, load_summary
 from multilogger.tasks.train_loggers import load_loggers
 
 if TYPE_CHECKING:
+    from multilogger.components.actions.space import ActionSpace
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.memory import TrainingLog
     from multilogger.components.log.reading import LogBatch
@@ -32,6 +34,11 @@ def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "Trai
     train = load_train(data)
     logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
     return read_training_log(log.folder / LOG_FOLDER, train.x, logits, train.y)
+
+
+def log_space(log: Artifact) -> "ActionSpace":
+    """What the actions of the log are."""
+    return space_of(open_log_files(log.folder / LOG_FOLDER, contexts_given=True).dataset.schema)
 
 
 def count_log(log: Artifact) -> int:

@@ -69,8 +69,8 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
             tally = _Tally()
             for r in range(passes[j]):
                 origin = LogOrigin(name, settings.seed, j, policy.alpha, r)
-                schema = log_schema(train.labels, len(policies), origin)
-                rows = _counted(replay_pass(logits, train.y, j, r, plan, loss), tally, advance)
+                schema = log_schema(train.space, len(policies), origin)
+                rows = _counted(replay_pass(train.space, logits, train.y, j, r, plan, loss), tally, advance)
                 _write_file(run, rows, schema, j, r)
             summary[logger_name(j)] = tally.summary()
     run.save_json("summary.json", summary)

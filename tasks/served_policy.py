@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from multilogger.components.actions.labels import marginals
 from multilogger.components.policies.policy import LearnedPolicy, load_policy
 
 
@@ -20,9 +19,10 @@ class ServedPolicy:
 
     def predict(self, features: pd.DataFrame) -> pd.DataFrame:
         """Label probabilities (n, q) for features (n, d) in the order of the training data."""
-        probabilities = marginals(self._policy.logits(features.to_numpy(dtype=np.float32)))
+        space = self._policy.space
+        probabilities = space.probabilities(self._policy.logits(features.to_numpy(dtype=np.float32)))
         return pd.DataFrame(
-            probabilities, columns=[f"y{label}" for label in range(self._policy.labels)], index=features.index
+            probabilities, columns=[f"y{label}" for label in range(space.size)], index=features.index
         )
 
 

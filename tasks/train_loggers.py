@@ -3,10 +3,9 @@
 import numpy as np
 from pydantic import Field
 
-from multilogger.components.actions.labels import greedy
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.losses import Loss
-from multilogger.components.loggers.crf import fit_crf
+from multilogger.components.loggers.crf import crf_fits, fit_crf
 from multilogger.components.loggers.linear import LinearPolicy, load_policies, sample_rows, save_policies
 from multilogger.tasks.dataset_files import load_loss, load_test, load_train
 from multilogger.tasks.engine.artifact import Artifact
@@ -37,9 +36,9 @@ def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun)
     """Fit the loggers and the full-train CRF, and log the expected loss of each on test."""
     train, test = load_train(data), load_test(data)
     rows = sample_rows(train.rows, settings.fraction, np.random.default_rng(settings.seed))
-    with run.progress("fitting labels", 2 * train.labels) as advance:
-        weights = fit_crf(train.take(rows), settings.C, on_label=advance)
-        crf = LinearPolicy(fit_crf(train, settings.crf_C, on_label=advance))
+    with run.progress("fitting loggers", 2 * crf_fits(train)) as advance:
+        weights = fit_crf(train.take(rows), settings.C, on_fit=advance)
+        crf = LinearPolicy(fit_crf(train, settings.crf_C, on_fit=advance))
     policies = {logger_name(j): LinearPolicy(weights, a) for j, a in enumerate(settings.alphas)} | {
         "crf": crf
     }
@@ -70,5 +69,5 @@ def _test_losses(policy: LinearPolicy, test: LabelledData, loss: Loss) -> dict[s
     logits = policy.logits(test.x)
     return {
         "exp": float(loss.expected(logits, test.y).mean()),
-        "greedy": float(loss.value(greedy(logits), test.y).mean()),
+        "greedy": float(loss.value(test.space.greedy(logits), test.y).mean()),
     }

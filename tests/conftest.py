@@ -303,7 +303,7 @@ def sparse_problem(generator: np.random.Generator, rows: int, features: int, lab
     """Contexts that are mostly zero, with labels that depend on them."""
     x = generator.random((rows, features)) * (generator.random((rows, features)) < 0.1)
     weights = np.random.default_rng(1).normal(size=(features, labels))
-    return LabelledData(x.astype(np.float32), (x @ weights > 0.5).astype(np.uint8))
+    return LabelledData.of_labels(x.astype(np.float32), (x @ weights > 0.5).astype(np.uint8))
 
 
 def to_svmlight(data: LabelledData) -> str:

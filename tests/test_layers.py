@@ -136,7 +136,7 @@ LABEL_FORMULAS = {
     "MAX_ENUMERATED_LABELS",
 }
 POLICIES = ("components/actions/labels.py", "components/actions/torch_labels.py", "components/loggers/crf.py")
-LOSS_MODEL = "components/learners/additive/model.py"  # what it predicts lies between 0 and 1 as well
+LOSS_MODEL = "components/learners/loss_models/additive.py"  # what it predicts lies between 0 and 1 as well
 
 
 def names_used(path: Path) -> set[str]:

@@ -9,28 +9,26 @@ Logits are (n, q), in float64; probabilities of whole actions stay in the log do
 22 labels a propensity is about 1e-7 and ratios of two of them span 1e7.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit
 
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.errors import BadInput
 
 if TYPE_CHECKING:
     from multilogger.components.actions.torch_labels import TorchLabels
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Actions = NDArray[np.uint8]
 
 MAX_ENUMERATED_LABELS = 12  # 4096 actions a context; beyond it a sum over all actions costs too much
 
 # Choice: no label of a policy that was sharpened is ever surer than 1 - 1e-6, so that even a greedy one has
 # finite weights, divergences and certificates; it costs a millionth of a label.
 LARGEST_LOGIT = 14.0
-GREEDY = 1e4  # a sharpness that leaves to chance only labels whose logit is within 1e-3 of 0
+
 LEAST_CHANCE = 1e-7
 
 
@@ -100,11 +98,6 @@ def log_probability_table(logits: Matrix, actions: Actions) -> Matrix:
     )
 
 
-def can_list_actions(logits: Matrix) -> bool:
-    """Whether `log_probability_of_all` can be had."""
-    return bool(logits.shape[1] <= MAX_ENUMERATED_LABELS)
-
-
 def log_probability_of_all(logits: Matrix) -> Matrix:
     """log h(y|x) of every row of logits (n, q) at every action there is: (n, 2^q)."""
     return log_probability_table(logits, all_actions(logits.shape[1]))
@@ -133,6 +126,11 @@ def draw(logits: Matrix, rng: np.random.Generator) -> Actions:
 def is_action(values: NDArray[np.generic]) -> NDArray[np.bool_]:
     """Which rows (n, q) are label vectors, of 0 and 1 only: (n,)."""
     return np.asarray(((values == 0) | (values == 1)).all(axis=1))
+
+
+def same_actions(one: Actions, other: Actions) -> NDArray[np.bool_]:
+    """Which rows of two lists of actions (n, q) are the same: (n,)."""
+    return np.asarray((one == other).all(axis=1))
 
 
 def greedy(logits: Matrix) -> Actions:
@@ -220,6 +218,7 @@ class Labels:
 
     size: int
     name: str = "labels"
+    action_type = np.dtype(np.uint8)
 
     log_probability = staticmethod(log_probability)
     log_normaliser = staticmethod(log_normaliser)
@@ -227,14 +226,47 @@ class Labels:
     log_probability_slope = staticmethod(log_probability_slope)
     log_probability_of_all = staticmethod(log_probability_of_all)
     probabilities = staticmethod(marginals)
+    logits_of = staticmethod(logits_of)
+    sharpened = staticmethod(sharpened)
     draw = staticmethod(draw)
     greedy = staticmethod(greedy)
     is_action = staticmethod(is_action)
+    same = staticmethod(same_actions)
     log_d2 = staticmethod(log_d2)
     log_max_ratio = staticmethod(log_max_ratio)
 
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        return (self.size,)
+
+    @property
+    def largest_loss(self) -> float:
+        """One per label."""
+        return float(self.size)
+
+    def averaged(self, tables: Sequence[Matrix], counts: Vector) -> tuple[tuple[Matrix, ...], Vector]:
+        """A mixture of products is no product: the loggers themselves."""
+        return tuple(tables), counts
+
     def can_list_actions(self) -> bool:
         return self.size <= MAX_ENUMERATED_LABELS
+
+    def to_arrow(self, action: Actions) -> Any:
+        """A column of lists of one length."""
+        import pyarrow as pa
+
+        return pa.FixedSizeListArray.from_arrays(pa.array(action.ravel()), self.size)
+
+    def of_arrow(self, column: Any) -> Actions:
+        """What `to_arrow` made."""
+        values = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
+        return values.reshape(-1, self.size).astype(np.uint8)
+
+    @property
+    def arrow_type(self) -> Any:
+        import pyarrow as pa
+
+        return pa.list_(pa.uint8(), self.size)
 
     @property
     def torch(self) -> "TorchLabels":

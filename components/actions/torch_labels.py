@@ -6,6 +6,7 @@ Sampling draws from the generator that is passed in, never from torch's global o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,9 +39,14 @@ def bounded(logits: Tensor) -> Tensor:
     return logits.clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
 
 
-def mean_marginals(policies: Sequence[Tensor]) -> Tensor:
-    """mean_k p_k(x) of policies given by their logits, (n, q) each: (n, q)."""
-    return torch.stack([marginals(logits) for logits in policies]).mean(dim=0)
+def actions(action: NDArray[np.integer[Any]]) -> Tensor:
+    """Label vectors (n, q) as numbers."""
+    return torch.from_numpy(action.astype(np.float32))
+
+
+def encoded(action: Tensor) -> Tensor:
+    """Label vectors are read as they are."""
+    return action
 
 
 def log_probability(logits: Tensor, y: Tensor) -> Tensor:
@@ -58,6 +64,11 @@ def log_probability_at(logits: Tensor, context: Tensor, y: Tensor) -> Tensor:
     log_none = logsigmoid(-logits).sum(dim=1)
     # Rows of one context add up in the gradient; index_select does that several times faster than indexing.
     return (logits.index_select(0, context) * y).sum(dim=1) + log_none.index_select(0, context)
+
+
+def log_probability_of_rows(logits: Tensor, context: Tensor, y: Tensor) -> Tensor:
+    """The same as `log_probability_at`, label by label of each row."""
+    return log_probability(logits[context], y)
 
 
 def log_probability_grouped(logits: Tensor, y: Tensor) -> Tensor:
@@ -142,6 +153,13 @@ class KnownLoggers:
         logits = torch.from_numpy(np.stack(tables, axis=1))
         return cls(logits, logsigmoid(logits).sum(dim=2))
 
+    @property
+    def count(self) -> int:
+        return int(self.logits.shape[1])
+
+    def logits_of(self, logger: int) -> Tensor:
+        return self.logits[:, logger]
+
     def at(self, contexts: Tensor) -> "KnownLoggers":
         return KnownLoggers(self.logits[contexts], self.log_all[contexts])
 
@@ -162,9 +180,15 @@ class KnownLoggers:
 class TorchLabels:
     """What learners ask of the space of label vectors."""
 
+    actions = staticmethod(actions)
+    encoded = staticmethod(encoded)
     log_probability = staticmethod(log_probability)
     log_probability_at = staticmethod(log_probability_at)
+    log_probability_of_rows = staticmethod(log_probability_of_rows)
+    log_probability_grouped = staticmethod(log_probability_grouped)
     probabilities = staticmethod(marginals)
+    sharpened = staticmethod(sharpened)
+    bounded = staticmethod(bounded)
     cross_entropy = staticmethod(cross_entropy)
     sample = staticmethod(sample)
     relaxed_sample = staticmethod(relaxed_sample)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.read_log import Names, Range, check_truth
-from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.estimators.logged_batch import Loggers
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class BanditLog:
     time: NDArray[np.generic] | None = None
     validation: NDArray[np.bool_] | None = None
     logger_policies: "tuple[Policy, ...]" = field(default=())
-    truth: Labels | None = None
+    truth: Actions | None = None
 
     @classmethod
     def from_frame(

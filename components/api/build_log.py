@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multilogger.components.actions.labels import Actions, Vector
+from multilogger.components.actions.arrays import Actions, Vector
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.features import Contexts, FeatureColumns, read_contexts
 from multilogger.components.api.frames import WHERE, Rows, to_arrow

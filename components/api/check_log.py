@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.policy import as_policy
 from multilogger.components.api.text import html_table, text_table

@@ -110,10 +110,10 @@ def replay(
         (j, part)
         for j, count in enumerate(counts)
         for r in range(count)
-        for part in replay_pass(logits, data.y, j, r, plan, find_loss(loss))
+        for part in replay_pass(data.space, logits, data.y, j, r, plan, find_loss(loss))
     ]
     columns = FeatureColumns.numbered(data.features)
-    actions = tuple(f"action_{i}" for i in range(data.labels))
+    actions = tuple(f"action_{i}" for i in range(data.space.size))
     names = tuple(f"logger-{j + 1}" for j in range(len(alphas)))
     return BanditLog(
         x=data.x,
@@ -122,7 +122,7 @@ def replay(
         action=np.concatenate([part.action for _, part in parts]),
         actions=actions,
         loss=np.concatenate([part.delta for _, part in parts]),
-        max_loss=find_loss(loss).largest(data.labels),
+        max_loss=find_loss(loss).largest(data.space.size),
         log_propensity=np.concatenate([part.log_propensity for _, part in parts]),
         logger=np.concatenate([np.full(len(part.delta), j, dtype=np.int64) for j, part in parts]),
         loggers=names,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.log.files import ColumnBatch, Indexed, index_labels
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from multilogger.components.actions.labels import Actions, Matrix
+from multilogger.components.actions.arrays import Actions, Matrix
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.method_settings import build_settings, meanings_of, settings_of
 from multilogger.components.api.policy import Policy

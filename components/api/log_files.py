@@ -54,7 +54,7 @@ def table_files(log: BanditLog) -> TableFiles:
 def training_log(log: BanditLog, share: float, by: str, seed: int) -> TrainingLog:
     """The log as learners take it; its own validation rows, or else a share of it, choose the epoch.
 
-    Losses are scaled so that the largest possible one is the number of labels, as learners expect.
+    Losses are scaled to the largest one that learners of this action space expect.
     Choice: where only a row's own propensity is known, it stands for those of all loggers. h_avg is then h_j,
     so that the risk on validation rows is the naive self-normalised one instead of the balanced one.
     """
@@ -68,10 +68,11 @@ def training_log(log: BanditLog, share: float, by: str, seed: int) -> TrainingLo
         x=log.x,
         context=log.context,
         action=log.action,
-        delta=log.loss * (len(log.actions) / log.max_loss),
+        delta=log.loss * (log.space.largest_loss / log.max_loss),
         log_propensities=every,
         logger=log.logger,
         validation=validation,
+        space=log.space,
         logger_logits=tuple(policy.logits(log.x) for policy in log.logger_policies),
         truth=log.truth,
     )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from multilogger.components.actions.labels import LEAST_CHANCE, Actions, Matrix, Vector, logits_of
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.labels import LEAST_CHANCE, logits_of
 from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.read_log import check_actions
@@ -103,7 +104,7 @@ def load_policy(folder: str | Path) -> Policy:
         raise BadInput(f"{place} has no {' and no '.join(missing)}; give the folder of a learned policy")
     model = files.load_policy(place)
     if not (place / COLUMNS_FILE).is_file():
-        names = tuple(f"action_{i}" for i in range(model.labels))
+        names = tuple(f"action_{i}" for i in range(model.space.size))
         return Policy(model, FeatureColumns.numbered(model.features), names, model.method)
     try:
         facts = json.loads((place / COLUMNS_FILE).read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.api.frames import WHERE, Rows, is_list
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import (

@@ -165,8 +165,8 @@ def evaluate(
         scored = replace(
             scored, log=replace(scored.log, names=log.loggers), contexts_known=log.contexts_known
         )
-        largest = _max_weights(scored, contexts, loggers, max_weight)
-        rare = greedy_log_propensity(contexts.logits, loggers) if loggers else None
+        largest = _max_weights(log, scored, contexts, loggers, max_weight)
+        rare = greedy_log_propensity(log.space, contexts.logits, loggers) if loggers else None
         request = Request(level, bootstrap, clip)
         result = evaluate_policy(scored.log, scored.model, request, rng, largest, rare)
     notes = tuple(evaluation_notes(scored, largest, "max_weight"))
@@ -190,12 +190,16 @@ def _context_logits(policy: Policy, log: BanditLog) -> ContextLogits:
         for start in range(0, log.x.shape[0], BATCH_ROWS):
             yield densify(log.x[start : start + BATCH_ROWS])
 
-    return ContextLogits(policy.logits(log.x), {row: row for row in range(log.x.shape[0])}, blocks)
+    return ContextLogits(log.space, policy.logits(log.x), {row: row for row in range(log.x.shape[0])}, blocks)
 
 
 def _max_weights(
-    scored: Scored, contexts: ContextLogits, loggers: tuple[Any, ...], max_weight: float | None
+    log: BanditLog,
+    scored: Scored,
+    contexts: ContextLogits,
+    loggers: tuple[Any, ...],
+    max_weight: float | None,
 ) -> MaxWeights | None:
     if max_weight is not None:
         return stated_max_weights(scored.log, max_weight, "max_weight")
-    return known_max_weights(contexts.logits, loggers, scored.log.counts) if loggers else None
+    return known_max_weights(log.space, contexts.logits, loggers, scored.log.counts) if loggers else None

@@ -17,5 +17,6 @@ def load_digits_split() -> TrainTest:
     x = (bunch.data[order] / 16.0).astype(np.float32)
     y = np.eye(10, dtype=np.uint8)[bunch.target[order]]
     return TrainTest(
-        train=LabelledData(x[TEST_ROWS:], y[TEST_ROWS:]), test=LabelledData(x[:TEST_ROWS], y[:TEST_ROWS])
+        train=LabelledData.of_labels(x[TEST_ROWS:], y[TEST_ROWS:]),
+        test=LabelledData.of_labels(x[:TEST_ROWS], y[:TEST_ROWS]),
     )

@@ -1,7 +1,8 @@
-"""Contexts with their true labels: one split of a dataset, dense or sparse, and its file.
+"""Contexts with the right action of each: one split of a dataset, dense or sparse, and its file.
 
-A split is one safetensors file: `labels` (n, q) as uint8, and either `dense` (n, d) or the
-three arrays of a CSR matrix. Sparse data stays sparse on disk.
+A split is one safetensors file: `labels` (n, q) as uint8, or `choice` (n,) with the number of actions in
+`choices` (1,), and either `dense` (n, d) or the three arrays of a CSR matrix. Sparse data stays sparse on
+disk.
 """
 
 from dataclasses import dataclass
@@ -11,24 +12,38 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from multilogger.components.actions.arrays import Actions
+from multilogger.components.actions.labels import Labels
+from multilogger.components.actions.one_of import OneOf
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 
 Features = NDArray[np.float32] | sparse.csr_array
-Labels = NDArray[np.uint8]
 
 SPARSE_BELOW = 0.5  # density under which CSR is the smaller of the two layouts
 
 
 @dataclass(frozen=True)
 class LabelledData:
-    """`x` (n, d) contexts and `y` (n, q) true labels in {0, 1}."""
+    """`x` (n, d) contexts and `y` the right action of each: labels (n, q) in {0, 1}, or numbers (n,)."""
 
     x: Features
-    y: Labels
+    y: Actions
+    space: ActionSpace
 
     def __post_init__(self) -> None:
         if self.x.shape[0] != self.y.shape[0]:
             raise BadInput(f"{self.x.shape[0]} rows of features but {self.y.shape[0]} rows of labels")
+        if self.y.shape[1:] != self.space.action_shape:
+            raise BadInput(
+                f"true actions of this space have shape {self.space.action_shape} each, got "
+                f"{self.y.shape[1:]}; give them as {self.space.name}"
+            )
+
+    @classmethod
+    def of_labels(cls, x: Features, y: Actions) -> "LabelledData":
+        """With true labels (n, q)."""
+        return cls(x, y, Labels(int(y.shape[1])))
 
     @property
     def rows(self) -> int:
@@ -39,16 +54,12 @@ class LabelledData:
         return int(self.x.shape[1])
 
     @property
-    def labels(self) -> int:
-        return int(self.y.shape[1])
-
-    @property
     def is_sparse(self) -> bool:
         return sparse.issparse(self.x)
 
     def take(self, rows: NDArray[np.intp]) -> "LabelledData":
         """The given rows, in the given order."""
-        return LabelledData(self.x[rows], self.y[rows])
+        return LabelledData(self.x[rows], self.y[rows], self.space)
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,8 @@ def save_split(path: Path, data: LabelledData) -> None:
     from safetensors.numpy import save_file
 
     tensors: dict[str, NDArray[np.generic]] = {"labels": np.ascontiguousarray(data.y)}
+    if isinstance(data.space, OneOf):
+        tensors = {"choice": data.y.astype(np.int64), "choices": np.array([data.space.size])}
     if isinstance(data.x, np.ndarray):
         tensors["dense"] = np.ascontiguousarray(data.x, dtype=np.float32)
     else:
@@ -79,13 +92,15 @@ def load_split(path: Path) -> LabelledData:
     from safetensors.numpy import load_file
 
     tensors = load_file(path)
+    y = tensors["labels"] if "labels" in tensors else tensors["choice"]
+    space = Labels(y.shape[1]) if "labels" in tensors else OneOf(int(tensors["choices"][0]))
     if "dense" in tensors:
-        return LabelledData(tensors["dense"], tensors["labels"])
+        return LabelledData(tensors["dense"], y, space)
     rows, columns = (int(side) for side in tensors["csr_shape"])
     x = sparse.csr_array(
         (tensors["csr_values"], tensors["csr_columns"], tensors["csr_row_starts"]), shape=(rows, columns)
     )
-    return LabelledData(x, tensors["labels"])
+    return LabelledData(x, y, space)
 
 
 def append_constant(x: Features) -> Features:

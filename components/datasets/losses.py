@@ -1,4 +1,4 @@
-"""Losses delta(x, y) of an action y against the true labels, and their expectation under a policy.
+"""Losses delta(x, y) of an action y against the true one, and their expectation under a policy.
 
 Which loss applies is a property of the dataset. All of the paper's use the Hamming loss.
 """
@@ -8,34 +8,32 @@ from typing import Protocol
 
 import numpy as np
 
-from multilogger.components.actions.labels import (
-    Actions,
-    Matrix,
-    Vector,
-    expected_hamming,
-    expected_neighbours,
-    hamming,
-)
-from multilogger.components.datasets.labelled_data import Labels
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.labels import expected_hamming, expected_neighbours, hamming
+from multilogger.components.actions.one_of import log_probability as log_choice
 from multilogger.components.errors import BadInput
 
 
 class Loss(Protocol):
-    """A loss of label vectors."""
+    """A loss of the actions of one space."""
 
     @property
     def name(self) -> str: ...
 
-    def value(self, y: Actions, truth: Labels) -> Vector:
-        """delta(x, y) of each row, actions and true labels (n, q): (n,)."""
+    @property
+    def space(self) -> str:
+        """The name of that space."""
+
+    def value(self, y: Actions, truth: Actions) -> Vector:
+        """delta(x, y) of each row, from actions and true actions: (n,)."""
         ...
 
-    def expected(self, logits: Matrix, truth: Labels) -> Vector:
-        """E_{y ~ h(.|x)} delta(x, y) of each row in closed form, logits (n, q): (n,)."""
+    def expected(self, logits: Matrix, truth: Actions) -> Vector:
+        """E_{y ~ h(.|x)} delta(x, y) of each row in closed form, logits (n, size): (n,)."""
         ...
 
-    def largest(self, labels: int) -> float:
-        """L, the largest loss that an action of q labels can have."""
+    def largest(self, size: int) -> float:
+        """L, the largest loss that an action of a space of this size can have."""
         ...
 
 
@@ -44,15 +42,16 @@ class Hamming:
     """The number of wrong labels (section 5.1.1)."""
 
     name: str = "hamming"
+    space: str = "labels"
 
-    def value(self, y: Actions, truth: Labels) -> Vector:
+    def value(self, y: Actions, truth: Actions) -> Vector:
         return hamming(y, truth)
 
-    def expected(self, logits: Matrix, truth: Labels) -> Vector:
+    def expected(self, logits: Matrix, truth: Actions) -> Vector:
         return expected_hamming(logits, truth)
 
-    def largest(self, labels: int) -> float:
-        return float(labels)
+    def largest(self, size: int) -> float:
+        return float(size)
 
 
 @dataclass(frozen=True)
@@ -66,23 +65,43 @@ class Crowding:
 
     penalty: float = 1.5
     name: str = "crowding"
+    space: str = "labels"
 
-    def value(self, y: Actions, truth: Labels) -> Vector:
+    def value(self, y: Actions, truth: Actions) -> Vector:
         together = (y * np.roll(y, -1, axis=1)).sum(axis=1)
         return self._joined(hamming(y, truth), together.astype(np.float64))
 
-    def expected(self, logits: Matrix, truth: Labels) -> Vector:
+    def expected(self, logits: Matrix, truth: Actions) -> Vector:
         return self._joined(expected_hamming(logits, truth), expected_neighbours(logits))
 
-    def largest(self, labels: int) -> float:
-        return float(labels)
+    def largest(self, size: int) -> float:
+        return float(size)
 
     def _joined(self, wrong: Vector, together: Vector) -> Vector:
         return np.asarray((wrong + self.penalty * together) / (1.0 + self.penalty), dtype=np.float64)
 
 
-HAMMING, CROWDING = Hamming(), Crowding()
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (HAMMING, CROWDING)}
+@dataclass(frozen=True)
+class ZeroOne:
+    """1 for any action but the right one."""
+
+    name: str = "zero-one"
+    space: str = "one-of"
+
+    def value(self, y: Actions, truth: Actions) -> Vector:
+        return np.asarray(y != truth, dtype=np.float64)
+
+    def expected(self, logits: Matrix, truth: Actions) -> Vector:
+        return np.asarray(-np.expm1(log_choice(logits, truth)), dtype=np.float64)
+
+    def largest(self, size: int) -> float:
+        return 1.0
+
+
+HAMMING, CROWDING, ZERO_ONE = Hamming(), Crowding(), ZeroOne()
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (HAMMING, CROWDING, ZERO_ONE)}
+USUAL_LOSS: dict[str, str] = {HAMMING.space: HAMMING.name, ZERO_ONE.space: ZERO_ONE.name}
+"""What an action of a space costs unless a dataset says otherwise."""
 
 
 def find_loss(name: str) -> Loss:

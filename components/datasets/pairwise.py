@@ -23,7 +23,7 @@ def load_pairwise_split() -> TrainTest:
     x = rng.normal(size=(TRAIN_ROWS + TEST_ROWS, FEATURES))
     scores = x @ slopes + NOISE * rng.normal(size=(len(x), LABELS))
     y = local_peaks(scores)
-    data = LabelledData(x.astype(np.float32), y)
+    data = LabelledData.of_labels(x.astype(np.float32), y)
     rows = np.arange(data.rows)
     return TrainTest(train=data.take(rows[:TRAIN_ROWS]), test=data.take(rows[TRAIN_ROWS:]))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.actions.labels import Labels
 from multilogger.components.datasets.labelled_data import Features, LabelledData, TrainTest
 from multilogger.components.errors import BadInput
 
@@ -41,14 +42,16 @@ def keep_frequent_labels(data: TrainTest, count: int) -> TrainTest:
 
     Of labels with as many positives the first are taken. Features and rows stay as they are.
     """
-    if not 1 <= count <= data.train.labels:
+    if not isinstance(data.train.space, Labels):
+        raise BadInput("only label vectors can be kept in part; leave out --set reduce.labels")
+    if not 1 <= count <= data.train.space.size:
         raise BadInput(
-            f"the labels kept must be at least 1 and at most all {data.train.labels}, got {count}; "
+            f"the labels kept must be at least 1 and at most all {data.train.space.size}, got {count}; "
             "choose fewer with --set reduce.labels, or 0 to keep all"
         )
     positives = data.train.y.sum(axis=0, dtype=np.int64)
     kept = np.sort(np.argsort(-positives, kind="stable")[:count])
     return TrainTest(
-        LabelledData(data.train.x, np.ascontiguousarray(data.train.y[:, kept])),
-        LabelledData(data.test.x, np.ascontiguousarray(data.test.y[:, kept])),
+        LabelledData.of_labels(data.train.x, np.ascontiguousarray(data.train.y[:, kept])),
+        LabelledData.of_labels(data.test.x, np.ascontiguousarray(data.test.y[:, kept])),
     )

@@ -43,7 +43,7 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
     density = x.nnz / (x.shape[0] * x.shape[1])
     csr = sparse.csr_array(x)
     csr.sort_indices()
-    return LabelledData(csr if density < SPARSE_BELOW else csr.toarray(), y)
+    return LabelledData.of_labels(csr if density < SPARSE_BELOW else csr.toarray(), y)
 
 
 def _label_matrix(

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from multilogger.components.actions.torch_labels import expected_hamming, expected_neighbours
-from multilogger.components.datasets.losses import CROWDING, HAMMING
+from multilogger.components.actions.torch_one_of import log_probability as log_choice
+from multilogger.components.datasets.losses import CROWDING, HAMMING, ZERO_ONE
 
 
 def expected_crowding(logits: Tensor, truth: Tensor) -> Tensor:
@@ -14,7 +16,13 @@ def expected_crowding(logits: Tensor, truth: Tensor) -> Tensor:
     return (expected_hamming(logits, truth) + CROWDING.penalty * together) / (1.0 + CROWDING.penalty)
 
 
+def expected_zero_one(logits: Tensor, truth: Tensor) -> Tensor:
+    """1 - h(y*|x) of each row: (n,)."""
+    return -torch.expm1(log_choice(logits, truth))
+
+
 EXPECTED_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     HAMMING.name: expected_hamming,
     CROWDING.name: expected_crowding,
+    ZERO_ONE.name: expected_zero_one,
 }

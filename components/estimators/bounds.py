@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import PolicyDivergence, exp_or_inf
 

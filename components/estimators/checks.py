@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
 
 PROPENSITY_TOLERANCE = 1e-4  # logs kept in float32 agree with themselves to about 1e-6

@@ -8,7 +8,7 @@ Deviation: we state sum_j c_j D_f(h||h_j) <= kappa with sum_j c_j = 1, and give 
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 
 

@@ -1,6 +1,6 @@
 """Exact divergences between a policy and its loggers (section 4.1), which the paper only estimates.
 
-Policies factorise over labels, so d_2(h||h_j; P(x)) has a closed form and needs no discriminator.
+d_2(h||h_j; P(x)) has a closed form in every action space and needs no discriminator.
 
 Choice: P(x) is the contexts at hand; an expectation over x is their mean.
 """
@@ -12,16 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from multilogger.components.actions.labels import (
-    Matrix,
-    Vector,
-    can_list_actions,
-    draw,
-    log_d2,
-    log_max_ratio,
-    log_probability,
-    log_probability_of_all,
-)
+from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import log_mixture
 
@@ -60,29 +52,29 @@ class SampledDivergence:
     standard_error: float
 
 
-def exact_divergence(logits: Matrix, logger_logits: Matrix) -> PolicyDivergence:
-    """d_2(h||h_j; P(x)) and M_j in closed form, from logits (n, q) of both on the same contexts.
+def exact_divergence(space: ActionSpace, logits: Matrix, logger_logits: Matrix) -> PolicyDivergence:
+    """d_2(h||h_j; P(x)) and M_j in closed form, from logits (n, size) of both on the same contexts.
 
-    d_2 = (1/n) sum_x prod_l [ p_l^2 / q_l + (1 - p_l)^2 / (1 - q_l) ], by log-mean-exp
+    d_2 = (1/n) sum_x d_2(h||h_j; x), by log-mean-exp
     """
     return PolicyDivergence(
-        log_d2=_log_mean_exp(log_d2(logits, logger_logits)),
-        log_max_ratio=float(log_max_ratio(logits, logger_logits).max()),
+        log_d2=_log_mean_exp(space.log_d2(logits, logger_logits)),
+        log_max_ratio=float(space.log_max_ratio(logits, logger_logits).max()),
     )
 
 
 def enumerated_average_divergence(
-    logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
+    space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
 ) -> PolicyDivergence:
-    """d_2(h||h_avg; P(x)) and M_avg (section 6) by a sum over all actions, up to 12 labels.
+    """d_2(h||h_avg; P(x)) and M_avg (section 6) by a sum over all actions, where they can be listed.
 
     (1/n) sum_x sum_y h(y|x)^2 / h_avg(y|x),  h_avg = sum_j (n_j/n) h_j
     """
     log_moments, log_ratios = [], []
     for start in range(0, len(logits), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
-        log_h = log_probability_of_all(logits[block])
-        tables = [log_probability_of_all(table[block]) for table in logger_logits]
+        log_h = space.log_probability_of_all(logits[block])
+        tables = [space.log_probability_of_all(table[block]) for table in logger_logits]
         log_ratio = log_h - log_mixture(np.stack(tables, axis=-1), counts)
         log_moments.append(logsumexp(log_h + log_ratio, axis=1))
         log_ratios.append(log_ratio.max(axis=1))
@@ -93,7 +85,12 @@ def enumerated_average_divergence(
 
 
 def sampled_average_divergence(
-    logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector, draws: int, rng: np.random.Generator
+    space: ActionSpace,
+    logits: Matrix,
+    logger_logits: Sequence[Matrix],
+    counts: Vector,
+    draws: int,
+    rng: np.random.Generator,
 ) -> SampledDivergence:
     """d_2(h||h_avg; P(x)) = E_{x, y ~ h} h/h_avg (section 6) from `draws` actions a context.
 
@@ -103,9 +100,9 @@ def sampled_average_divergence(
         raise BadInput(f"sampling needs at least 2 draws a context, got {draws}; 100 are a good start")
     ratios = np.empty((draws, len(logits)))
     for i in range(draws):
-        y = draw(logits, rng)
-        columns = [log_probability(table, y) for table in logger_logits]
-        ratios[i] = np.exp(log_probability(logits, y) - log_mixture(np.stack(columns, axis=-1), counts))
+        y = space.draw(logits, rng)
+        columns = [space.log_probability(table, y) for table in logger_logits]
+        ratios[i] = np.exp(space.log_probability(logits, y) - log_mixture(np.stack(columns, axis=-1), counts))
     # Contexts are given, not drawn: the error is that of the actions within each context.
     variance = ratios.var(axis=0, ddof=1).mean() / (draws * len(logits))
     return SampledDivergence(d2=float(ratios.mean()), standard_error=math.sqrt(float(variance)))
@@ -123,7 +120,7 @@ def average_divergence_bound(divergences: Sequence[PolicyDivergence], counts: Ve
 
 
 def harmonic_divergence_bound(
-    logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
+    space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
 ) -> PolicyDivergence:
     """Upper bounds of d_2(h||h_avg; P(x)) and M_avg, tighter than `average_divergence_bound`.
 
@@ -134,19 +131,21 @@ def harmonic_divergence_bound(
     Choice: not in the paper. One logger close to h keeps this bound near n / n_j however far the others are,
     while the arithmetic mean follows the farthest; it makes Theorem 6.1 say something for many labels.
     """
-    log_moments = np.stack([log_d2(logits, table) for table in logger_logits], axis=-1)
-    log_ratios = np.stack([log_max_ratio(logits, table) for table in logger_logits], axis=-1)
+    log_moments = np.stack([space.log_d2(logits, table) for table in logger_logits], axis=-1)
+    log_ratios = np.stack([space.log_max_ratio(logits, table) for table in logger_logits], axis=-1)
     return PolicyDivergence(
         log_d2=_log_mean_exp(-log_mixture(-log_moments, counts)),
         log_max_ratio=float((-log_mixture(-log_ratios, counts)).max()),
     )
 
 
-def average_divergence(logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector) -> PolicyDivergence:
+def average_divergence(
+    space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
+) -> PolicyDivergence:
     """d_2(h||h_avg; P(x)) and M_avg as well as they can be had: exact where all actions can be listed."""
-    few = can_list_actions(logits)
+    few = space.can_list_actions()
     return (enumerated_average_divergence if few else harmonic_divergence_bound)(
-        logits, logger_logits, counts
+        space, logits, logger_logits, counts
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import (
     Estimate,

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.lambda_star import LoggerStats, supported_lambda_star, update_stats
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers

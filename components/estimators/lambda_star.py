@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 

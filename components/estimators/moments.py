@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.ips import Mixed
 
 

@@ -21,7 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, marginals
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import marginals
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.loss_model import (
@@ -32,9 +33,9 @@ from multilogger.components.evaluation.loss_model import (
 )
 from multilogger.components.evaluation.row_sample import Block, RowSample, RowSampler
 from multilogger.components.evaluation.skim_log import Advance
-from multilogger.components.learners.additive.method import AdditiveSettings
-from multilogger.components.learners.additive.model import AdditiveModel, probabilities
-from multilogger.components.learners.additive.rows import AdditiveRows, GroupedRows
+from multilogger.components.learners.loss_models.additive import AdditiveModel
+from multilogger.components.learners.loss_models.additive_rows import AdditiveRows, GroupedRows
+from multilogger.components.learners.loss_models.settings import AdditiveSettings
 from multilogger.components.policies.policy import Standardisation
 
 Pair = tuple[int, int]
@@ -139,7 +140,7 @@ class AdditiveNetwork:
         sample = self._sampler.take()
         self._standardisation = Standardisation.fit(sample.x)
         x = self._standardisation(sample.x)
-        self._members = self._fitted_members(x, sample)
+        self._model = self._fitted_model(x, sample)
         self._coefficients = self._fitted_ridge(x, sample)
         if self._apart is not None:
             self._chances = self._tabulated(self._apart)
@@ -157,7 +158,7 @@ class AdditiveNetwork:
             q_target=np.einsum("ij,ij->i", own, joint_terms(h, p, h)),
         )
 
-    def _fitted_members(self, x: Tensor, sample: RowSample) -> list[torch.nn.Module]:
+    def _fitted_model(self, x: Tensor, sample: RowSample) -> PairModel:
         settings = replace(NETWORK, folds=len(self._pairs))
         steps = settings.folds * math.ceil(len(x) / settings.context_batch)
         epochs = max(FEWEST_EPOCHS, min(settings.epochs, MOST_STEPS // steps))
@@ -170,11 +171,11 @@ class AdditiveNetwork:
         for _ in range(epochs):
             model.run_epoch()
             self._advance(1.0 / epochs)
-        return list(model.members)
+        return model
 
     def _fitted_ridge(self, x: Tensor, sample: RowSample) -> Matrix:
         """The coefficients of each fold, from rows of all the others: (folds, 5q + 1)."""
-        tables = {pair: _chances(self._members[i], x) for i, pair in enumerate(self._pairs)}
+        tables = {pair: self._chances_of(i, x) for i, pair in enumerate(self._pairs)}
         fold = self._shape.folds[sample.kept][sample.context]
         h, y = marginals(sample.logits), sample.action.astype(np.float64)
         found = []
@@ -188,13 +189,17 @@ class AdditiveNetwork:
             found.append(ridge_coefficients(terms.T @ terms, terms.T @ sample.delta[rows]))
         return np.stack(found)
 
+    def _chances_of(self, member: int, x: Tensor) -> Matrix:
+        """p(x) of contexts (n, d) by one network: (n, q)."""
+        return np.asarray(self._model.member_chances(self._model.members[member], x).double().numpy())
+
     def _blind(self, x: Tensor, fold: Folds) -> Matrix:
         """p(x) of contexts by the networks that have not seen their folds, averaged: (n, q)."""
         p = np.zeros((len(x), self._shape.labels))
         for k in np.unique(fold):
             rows = np.flatnonzero(fold == k)
-            members = [self._members[i] for i, pair in enumerate(self._pairs) if k in pair]
-            p[rows] = np.mean([_chances(member, x[rows]) for member in members], axis=0)
+            members = [i for i, pair in enumerate(self._pairs) if k in pair]
+            p[rows] = np.mean([self._chances_of(i, x[rows]) for i in members], axis=0)
         return p
 
     def _tabulated(self, apart: Callable[[], Iterator[Block]]) -> NDArray[np.float32]:
@@ -212,7 +217,3 @@ def joint_terms(h: Matrix, p: Matrix, y: Matrix) -> Matrix:
     """The terms of the policy's marginals h and of the network's p at y, all (n, q): (n, 5q + 1)."""
     s = 2.0 * p - 1.0
     return np.hstack([label_terms(h, y), s, y * s])
-
-
-def _chances(member: torch.nn.Module, x: Tensor) -> Matrix:
-    return np.asarray(probabilities(member, x).double().numpy())

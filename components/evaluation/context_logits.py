@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.checks import check_features
@@ -20,10 +21,10 @@ from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, ColumnBatc
 
 
 class Policy(Protocol):
-    """What is asked of a policy: logits (n, q) of contexts (n, d)."""
+    """What is asked of a policy: logits (n, size) of contexts (n, d)."""
 
     @property
-    def labels(self) -> int: ...
+    def space(self) -> ActionSpace: ...
 
     @property
     def features(self) -> int: ...
@@ -36,11 +37,12 @@ Blocks = Iterator[NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class ContextLogits:
-    """The policy's logits (m, q) of contexts that stand apart from the log, and the place of each id.
+    """The policy's logits (m, size) of contexts that stand apart from the log, and the place of each id.
 
     `features` reads their features, some (b, d) at a time in the same order.
     """
 
+    space: ActionSpace
     logits: Matrix
     place: dict[Any, int]
     features: Callable[[], Blocks]
@@ -58,8 +60,10 @@ def context_logits(path: Path, policy: Policy) -> ContextLogits:
     place = {name: row for row, name in enumerate(ids)}
     if len(place) < len(ids):
         raise BadInput(f"{path}: {len(ids) - len(place)} context ids stand there twice; keep one row each")
-    logits = np.concatenate(blocks) if blocks else np.empty((0, policy.labels))
-    return ContextLogits(logits, place, lambda: (block.x for block in _read(path, policy.features)))
+    logits = np.concatenate(blocks) if blocks else np.empty((0, policy.space.size))
+    return ContextLogits(
+        policy.space, logits, place, lambda: (block.x for block in _read(path, policy.features))
+    )
 
 
 @dataclass(frozen=True)

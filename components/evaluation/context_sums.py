@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.estimators.weights import importance_weights

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.actions.labels import Matrix, Vector, greedy, log_probability
+from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.estimators.doubly_robust import ModelledLoss
@@ -175,17 +176,19 @@ def _bernstein(
     return bernstein_interval(whole_log(log, weights, bound), log.max_loss, level, clipped)
 
 
-def greedy_log_propensity(logits: Matrix, logger_logits: Sequence[Matrix]) -> Vector:
+def greedy_log_propensity(space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix]) -> Vector:
     """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
-    likeliest = greedy(logits)
-    under = [log_probability(other, likeliest) for other in logger_logits]
+    likeliest = space.greedy(logits)
+    under = [space.log_probability(other, likeliest) for other in logger_logits]
     return np.asarray(np.max(under, axis=0), dtype=np.float64)
 
 
-def known_max_weights(logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector) -> MaxWeights:
+def known_max_weights(
+    space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
+) -> MaxWeights:
     """The largest weights over all contexts and actions, from logits (m, q) of the policy and the loggers."""
-    own = [exact_divergence(logits, other).log_max_ratio for other in logger_logits]
-    average = harmonic_divergence_bound(logits, logger_logits, counts).log_max_ratio
+    own = [exact_divergence(space, logits, other).log_max_ratio for other in logger_logits]
+    average = harmonic_divergence_bound(space, logits, logger_logits, counts).log_max_ratio
     with np.errstate(over="ignore"):
         return MaxWeights(np.exp(np.array(own)), float(np.exp(average)))
 

@@ -15,7 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector, marginals
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.labels import marginals
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.context_sums import Contexts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.ips import mixed_risk
 from multilogger.components.estimators.lambda_star import LoggerSums, supported_shares
 from multilogger.components.evaluation.context_sums import Column, Sums

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.loss_model import ModelRows

@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, greedy, log_probability
+from multilogger.components.actions.arrays import Actions, Matrix
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.checks import check_propensities
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.weights import log_mixture
@@ -79,15 +80,15 @@ def score_log(
     choice: ModelChoice | None = None,
 ) -> Scored:
     """Read a log under a policy; `advance` is told of rows read, three times each."""
-    largest = float(policy.labels) if max_loss is None else max_loss
+    largest = policy.space.largest_loss if max_loss is None else max_loss
     skimmed = skim(files, largest, advance)
     place = None if contexts is None else context_places(skimmed, contexts)
     log = _empty_scores(skimmed, files, largest)
     known = skimmed.context_labels is not None
-    shape = LogShape(log.rows, policy.labels, largest, draw_folds(log.contexts, rng))
+    shape = LogShape(log.rows, policy.space.size, largest, draw_folds(log.contexts, rng))
     model = _loss_model(choice or ModelChoice(), shape, rng, contexts, place)
     for seen in _look(files, policy, skimmed, contexts, place):
-        _fill(log, seen, files)
+        _fill(log, seen, files, policy.space)
         model.add(seen.rows(log))
         advance(len(seen.action))
     if log.contexts < 2:
@@ -155,7 +156,7 @@ def _look(
         at = slice(done, done + len(chunk))
         done += len(chunk)
         raw = chunk.matrix(files.columns.action)
-        action = checked_actions(raw, policy.labels, chunk.where, chunk.rows)
+        action = checked_actions(raw, policy.space, chunk.where, chunk.rows)
         x = None
         if contexts is not None and place is not None:
             logits = contexts.logits[place[skimmed.context[at]]]
@@ -166,12 +167,12 @@ def _look(
         yield _Seen(at, logits, action, x, chunk)
 
 
-def _fill(log: ScoredLog, seen: _Seen, files: LogFiles) -> None:
+def _fill(log: ScoredLog, seen: _Seen, files: LogFiles, space: ActionSpace) -> None:
     """Write the scores of a chunk into the arrays of the log."""
-    likeliest = greedy(seen.logits)
-    log.log_target[seen.at] = log_probability(seen.logits, seen.action)
-    log.log_greedy[seen.at] = log_probability(seen.logits, likeliest)
-    log.is_greedy[seen.at] = (likeliest == seen.action).all(axis=1)
+    likeliest = space.greedy(seen.logits)
+    log.log_target[seen.at] = space.log_probability(seen.logits, seen.action)
+    log.log_greedy[seen.at] = space.log_probability(seen.logits, likeliest)
+    log.is_greedy[seen.at] = space.same(likeliest, seen.action)
     if log.log_average is not None:
         table = seen.chunk.log_propensities(files.columns)
         own, logger = log.log_propensity[seen.at], log.logger[seen.at]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.evaluation.context_sums import ScoredLog
 
 # Choice: the paper has no such limits. The first two are those that choose a policy while learning.

@@ -46,6 +46,7 @@ def learn(
     if not isinstance(settings, found.settings):
         wanted, given = found.settings.__name__, type(settings).__name__
         raise BadInput(f"{method} takes {wanted}, got {given}; make one of the method's own settings")
+    found.check_space(log.space.name)
     learner = found.build(log, settings, seed)
     run = _run_facts(method, log, settings, seed)
     progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
@@ -53,7 +54,7 @@ def learn(
         network=learner.network.eval(),
         size=learner.size,
         standardisation=learner.standardisation,
-        labels=log.labels,
+        space=log.space,
         method=method,
         seed=seed,
         settings=plain_settings(settings),
@@ -68,7 +69,7 @@ def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> d
         "method": method,
         "seed": seed,
         "settings": plain_settings(settings),
-        "log": [log.rows, log.contexts, log.features, log.labels, log.loggers, log.total_delta],
+        "log": [log.rows, log.contexts, log.features, log.space.size, log.loggers, log.total_delta],
     }
     return facts | {"streamed": True} if isinstance(log, StreamedLog) else facts
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.loggers.linear import LinearPolicy
 from multilogger.components.policies.network_size import LINEAR
@@ -32,6 +33,7 @@ def check_reference(method: str, loggers: int) -> None:
 class References:
     """What the references are made of: h_1..h_J, the CRF, and each logger's mean loss on validation rows."""
 
+    space: ActionSpace
     loggers: tuple[LinearPolicy, ...]
     crf: LinearPolicy
     validation_loss: tuple[float, ...]
@@ -45,18 +47,18 @@ def is_reference(method: str) -> bool:
 def reference_policy(method: str, references: References, seed: int) -> "LearnedPolicy":
     """The reference of this name, in the form of a learned policy."""
     check_reference(method, len(references.loggers))
-    return as_learned(_linear_policy(method, references), method, seed)
+    return as_learned(_linear_policy(method, references), references.space, method, seed)
 
 
-def as_learned(policy: LinearPolicy, method: str, seed: int) -> "LearnedPolicy":
+def as_learned(policy: LinearPolicy, space: ActionSpace, method: str, seed: int) -> "LearnedPolicy":
     """A linear policy as a network without hidden layers."""
     import torch
 
     from multilogger.components.policies.networks import PolicyNetwork
     from multilogger.components.policies.policy import LearnedPolicy, Standardisation
 
-    labels, columns = policy.weights.shape
-    network = PolicyNetwork(columns - 1, labels, LINEAR, torch.Generator())
+    outputs, columns = policy.weights.shape
+    network = PolicyNetwork(columns - 1, outputs, LINEAR, torch.Generator())
     scaled = torch.from_numpy((policy.alpha * policy.weights).astype(np.float32))
     weight, bias = network.parameters()
     with torch.no_grad():
@@ -66,7 +68,7 @@ def as_learned(policy: LinearPolicy, method: str, seed: int) -> "LearnedPolicy":
         network=network.eval(),
         size=LINEAR,
         standardisation=Standardisation.none(columns - 1),
-        labels=labels,
+        space=space,
         method=method,
         seed=seed,
         settings={},

@@ -6,22 +6,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix, Vector, is_action
-from multilogger.components.datasets.labelled_data import Labels
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import Rows, at_row, first_of
 
 
-def checked_actions(values: Matrix, labels: int, where: str, rows: Rows = None) -> NDArray[np.uint8]:
-    """Label vectors of the policy's width, of 0 and 1 only."""
-    if values.shape[1] != labels:
+def checked_actions(
+    values: NDArray[Any], space: ActionSpace, where: str, rows: Rows = None
+) -> NDArray[np.integer[Any]]:
+    """Actions of the policy's space."""
+    if values.shape[1:] != space.action_shape:
         raise BadInput(
-            f"{where}: actions have {values.shape[1]} labels, the policy decides {labels}; "
-            "was the policy learned on this problem?"
+            f"{where}: actions have {_width(values.shape[1:])}, the policy decides "
+            f"{_width(space.action_shape)}; was the policy learned on this problem?"
         )
-    if (row := first_of(~is_action(values))) is not None:
-        raise BadInput(f"{at_row(where, rows, row)}: a label vector holds 0 and 1 only, got {values[row]}")
-    return values.astype(np.uint8)
+    if (row := first_of(~space.is_action(values))) is not None:
+        raise BadInput(f"{at_row(where, rows, row)}: {_rule(space)}, got {values[row]}")
+    return np.asarray(values.astype(space.action_type))
+
+
+def _width(shape: tuple[int, ...]) -> str:
+    return f"{shape[0]} labels" if shape else "one choice each"
+
+
+def _rule(space: ActionSpace) -> str:
+    if space.action_shape:
+        return "a label vector holds 0 and 1 only"
+    return f"an action is a whole number from 0 to {space.size - 1}"
 
 
 def check_features(values: NDArray[np.float32], features: int, where: str, rows: Rows = None) -> None:
@@ -61,17 +73,17 @@ def check_contexts(context: NDArray[np.integer[Any]], contexts: int) -> None:
 
 
 def check_tables(
-    logger_logits: tuple[Matrix, ...], truth: Labels | None, loggers: int, shape: tuple[int, int]
+    logger_logits: tuple[Matrix, ...], truth: Actions | None, loggers: int, contexts: int, space: ActionSpace
 ) -> None:
     """Refuse logits of other loggers than the log's, and tables of other contexts; none at all may do."""
     if logger_logits and len(logger_logits) != loggers:
         raise BadInput(f"logits of {loggers} loggers are needed, got {len(logger_logits)}")
     for table in logger_logits:
-        _check_table(table, shape)
+        _check_table(table, (contexts, space.size))
     if truth is not None:
-        _check_table(truth, shape)
+        _check_table(truth, (contexts, *space.action_shape))
 
 
-def _check_table(table: NDArray[np.generic], shape: tuple[int, int]) -> None:
+def _check_table(table: NDArray[np.generic], shape: tuple[int, ...]) -> None:
     if table.shape != shape:
-        raise BadInput(f"logger_logits and truth must be (contexts, labels) = {shape}, got {table.shape}")
+        raise BadInput(f"logger_logits and truth must have one row per context, {shape}, got {table.shape}")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector
-from multilogger.components.actions.space import SPACES, ActionSpace
-from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.log.columns import LogColumns
@@ -29,6 +29,7 @@ class RowGroup:
     metadata: "pq.FileMetaData"
     number: int
     columns: LogColumns
+    space: ActionSpace
 
     def read(self, chunk_rows: int = ROW_GROUP_ROWS) -> Iterator[LogRows]:
         """Its rows, at most `chunk_rows` at a time."""
@@ -39,15 +40,15 @@ class RowGroup:
                 chunk_rows, row_groups=[self.number], columns=self.columns.learned, use_threads=False
             ):
                 rows = np.arange(len(batch), dtype=np.int64)
-                yield to_rows(ColumnBatch(self.path, rows, batch), self.columns)
+                yield to_rows(ColumnBatch(self.path, rows, batch), self.columns, self.space)
 
 
-def to_rows(batch: ColumnBatch, columns: LogColumns) -> LogRows:
+def to_rows(batch: ColumnBatch, columns: LogColumns, space: ActionSpace) -> LogRows:
     """What learning reads of a batch."""
     own = batch.numbers(columns.propensity)
     return LogRows(
         context=np.asarray(batch.batch.column(columns.need("context"))),
-        action=batch.matrix(columns.action).astype(np.uint8),
+        action=space.of_arrow(batch.batch.column(columns.action)),
         delta=batch.numbers(columns.loss),
         log_propensity=own if columns.is_log else np.log(own),
         log_propensities=batch.log_propensities(columns),
@@ -95,6 +96,7 @@ class Chunk:
     delta: Vector
     log_propensity: Vector
     log_average: Vector
+    max_loss: float
 
     def under(self, policy: PolicyTable) -> LoggedBatch:
         """These rows, as those of a single logger, with log h(y|x) of a policy."""
@@ -103,7 +105,7 @@ class Chunk:
             delta=self.delta,
             log_propensity=self.log_propensity,
             log_target=policy.log_probability(self.context, self.action),
-            max_loss=float(self.action.shape[1]),
+            max_loss=self.max_loss,
         )
 
 
@@ -119,10 +121,10 @@ class StreamedLog:
     groups: tuple[tuple[RowGroup, ...], ...]
     train: Side
     validation: Side
-    labels: int
+    space: ActionSpace
     train_contexts: NDArray[np.int64]
     logger_logits: tuple[Matrix, ...] = ()
-    truth: Labels | None = field(default=None, repr=False)
+    truth: Actions | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
@@ -139,11 +141,6 @@ class StreamedLog:
     @property
     def features(self) -> int:
         return int(self.x.shape[1])
-
-    @property
-    def space(self) -> ActionSpace:
-        """What its actions are."""
-        return SPACES["labels"](self.labels)
 
     @property
     def total_delta(self) -> float:
@@ -180,6 +177,7 @@ class StreamedLog:
             delta=rows.delta[kept],
             log_propensity=every[:, logger],
             log_average=log_mixture(every, self.side(validation).counts),
+            max_loss=self.space.largest_loss,
         )
 
 

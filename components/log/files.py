@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns

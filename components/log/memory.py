@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector
-from multilogger.components.actions.space import SPACES, ActionSpace
-from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import WeighedRows
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
@@ -20,9 +20,10 @@ from multilogger.components.log.checks import check_contexts, check_tables
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """Contexts `x` (m, d), and one row for each of n logged actions.
+    """Contexts `x` (m, d), and one row for each of n logged actions of a `space`.
 
-    `context` (n,) is the row of x; `log_propensities` (n, J) is log h_k(y|x) under every logger;
+    `context` (n,) is the row of x; losses `delta` (n,) are at most the space's `largest_loss`;
+    `log_propensities` (n, J) is log h_k(y|x) under every logger;
     `validation` (n,) marks the rows kept aside. `logger_logits`, one (m, q) a logger, are needed for exact
     divergences and by `balanced-reg`; `truth` (m, q), the true labels, by `full-information` alone.
     """
@@ -34,13 +35,14 @@ class TrainingLog:
     log_propensities: Matrix
     logger: Loggers
     validation: NDArray[np.bool_]
+    space: ActionSpace
     logger_logits: tuple[Matrix, ...] = ()
-    truth: Labels | None = field(default=None, repr=False)
+    truth: Actions | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_columns(self)
         check_contexts(self.context, self.contexts)
-        check_tables(self.logger_logits, self.truth, self.loggers, (self.contexts, self.labels))
+        check_tables(self.logger_logits, self.truth, self.loggers, self.contexts, self.space)
         for part, rows in (("training", ~self.validation), ("validation", self.validation)):
             if set(np.unique(self.logger[rows])) != set(range(self.loggers)):
                 raise BadInput(
@@ -64,16 +66,6 @@ class TrainingLog:
     @property
     def features(self) -> int:
         return int(self.x.shape[1])
-
-    @property
-    def labels(self) -> int:
-        """q, also the largest Hamming loss L."""
-        return int(self.action.shape[1])
-
-    @property
-    def space(self) -> ActionSpace:
-        """What its actions are."""
-        return SPACES["labels"](self.labels)
 
     @property
     def total_delta(self) -> float:
@@ -133,7 +125,7 @@ class LogPart:
             delta=self.delta,
             log_propensity=self.log_propensity,
             log_target=self.space.log_probability_at(logits, self.context, self.action),
-            max_loss=float(self.action.shape[1]),
+            max_loss=self.space.largest_loss,
             log_propensities=self.log_propensities,
         )
 
@@ -156,8 +148,8 @@ def _check_columns(log: TrainingLog) -> None:
     }
     if len(set(lengths.values())) > 1 or log.rows == 0:
         raise BadInput(f"a log needs columns of one length, got {lengths}; take all from the same rows")
-    if log.action.ndim != 2 or log.log_propensities.ndim != 2:
+    if log.action.shape[1:] != log.space.action_shape or log.log_propensities.ndim != 2:
         raise BadInput(
-            "action must be (n, q) and log_propensities (n, J), got shapes "
-            f"{log.action.shape} and {log.log_propensities.shape}"
+            f"action must be (n, {', '.join(map(str, log.space.action_shape))}) and log_propensities (n, J), "
+            f"got shapes {log.action.shape} and {log.log_propensities.shape}"
         )

@@ -7,23 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix
-from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.actions.arrays import Actions, Matrix
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import check_table_of_propensities
 from multilogger.components.log.checks import check_contexts, check_tables
 from multilogger.components.log.disk import RowGroup, Side, StreamedLog, to_rows
 from multilogger.components.log.files import LogFiles, open_log_files
 from multilogger.components.log.memory import TrainingLog
-from multilogger.components.log.schema import LogRows
+from multilogger.components.log.schema import LogRows, space_of
 
 
 def read_training_log(
-    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Labels | None = None
+    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Actions | None = None
 ) -> TrainingLog:
     """All rows of the log in a folder, with the contexts `x` (m, d) that it was made from."""
-    parts = list(read_rows(open_log_files(folder, contexts_given=True)))
-    return _joined(parts, x, logger_logits, truth)
+    files = open_log_files(folder, contexts_given=True)
+    return _joined(list(read_rows(files)), space_of(files.dataset.schema), x, logger_logits, truth)
 
 
 class LogBatch(NamedTuple):
@@ -35,14 +36,18 @@ class LogBatch(NamedTuple):
 
 def read_rows(files: LogFiles) -> Iterator[LogBatch]:
     """The rows that learning reads, batch by batch, of a log whose loggers are numbered from 0."""
-    columns = files.columns
+    columns, space = files.columns, space_of(files.dataset.schema)
     for batch in files.batches([columns.logger, *columns.learned]):
         logger = np.asarray(batch.batch.column(columns.logger)).astype(np.int64)
-        yield LogBatch(to_rows(batch, columns), logger)
+        yield LogBatch(to_rows(batch, columns, space), logger)
 
 
 def _joined(
-    parts: Sequence[LogBatch], x: Features, logger_logits: tuple[Matrix, ...], truth: Labels | None
+    parts: Sequence[LogBatch],
+    space: ActionSpace,
+    x: Features,
+    logger_logits: tuple[Matrix, ...],
+    truth: Actions | None,
 ) -> TrainingLog:
     """One log in memory of all the parts."""
 
@@ -57,19 +62,20 @@ def _joined(
         log_propensities=column("log_propensities"),
         logger=np.concatenate([part.logger for part in parts]),
         validation=column("validation"),
+        space=space,
         logger_logits=logger_logits,
         truth=truth,
     )
 
 
 def open_streamed_log(
-    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Labels | None = None
+    folder: Path, x: Features, logger_logits: tuple[Matrix, ...] = (), truth: Actions | None = None
 ) -> StreamedLog:
     """The log in a folder, with the contexts `x` (m, d) that it was made from; one pass counts and checks it.
 
     The counts of both sides must be known before any row: h_avg depends on them.
     """
-    groups, labels = _row_groups(folder)
+    groups, space = _row_groups(folder)
     contexts = int(x.shape[0])
     train_contexts = np.zeros((len(groups), contexts), dtype=np.int64)
     counts, delta_sums = np.zeros((2, len(groups))), np.zeros((2, len(groups)))
@@ -84,8 +90,8 @@ def open_streamed_log(
                 delta_sums[int(side), j] += delta.sum()
     train, validation = (Side(*both) for both in zip(counts, delta_sums, strict=True))
     _check_sides(train, validation)
-    check_tables(logger_logits, truth, len(groups), (contexts, labels))
-    return StreamedLog(x, groups, train, validation, labels, train_contexts, logger_logits, truth)
+    check_tables(logger_logits, truth, len(groups), contexts, space)
+    return StreamedLog(x, groups, train, validation, space, train_contexts, logger_logits, truth)
 
 
 def _check_sides(train: Side, validation: Side) -> None:
@@ -97,12 +103,13 @@ def _check_sides(train: Side, validation: Side) -> None:
             )
 
 
-def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
-    """The row groups of each logger, in the order of the files' names, and the number of labels."""
+def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], ActionSpace]:
+    """The row groups of each logger, in the order of the files' names, and what their actions are."""
     import pyarrow.dataset as ds
 
     files = open_log_files(folder, contexts_given=True)
     dataset, columns = files.dataset, files.columns
+    space = space_of(dataset.schema)
     loggers = dataset.schema.field(columns.need("propensities")).type.list_size
     groups: list[list[RowGroup]] = [[] for _ in range(loggers)]
     for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
@@ -114,8 +121,8 @@ def _row_groups(folder: Path) -> tuple[tuple[tuple[RowGroup, ...], ...], int]:
             )
         metadata = fragment.metadata
         numbers = range(metadata.num_row_groups)
-        groups[logger] += [RowGroup(fragment.path, metadata, i, columns) for i in numbers]
-    return tuple(tuple(own) for own in groups), int(dataset.schema.field(columns.action).type.list_size)
+        groups[logger] += [RowGroup(fragment.path, metadata, i, columns, space) for i in numbers]
+    return tuple(tuple(own) for own in groups), space
 
 
 def thin_log(log: StreamedLog, rows: int, seed: int = 0) -> TrainingLog:
@@ -125,7 +132,7 @@ def thin_log(log: StreamedLog, rows: int, seed: int = 0) -> TrainingLog:
         for j in range(log.loggers)
         for part in _chosen_rows(log, j, rows / log.rows, np.random.default_rng([seed, j]))
     ]
-    return _joined(parts, log.x, log.logger_logits, log.truth)
+    return _joined(parts, log.space, log.x, log.logger_logits, log.truth)
 
 
 def _chosen_rows(log: StreamedLog, logger: int, share: float, rng: np.random.Generator) -> list[LogRows]:

@@ -4,6 +4,7 @@ A log is a folder of Parquet files, `logger=<j>/pass=<r>/rows.parquet`; logger a
 that come from the path.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.labels import Labels
+from multilogger.components.actions.one_of import OneOf
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.errors import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+ACTIONS = (
+    "actions"  # the key of the schema that has the names of one-of actions, in the order of their numbers
+)
 ROW_GROUP_ROWS = 16384  # fixed: the bytes of a file must not depend on how its rows were computed
 
 
@@ -43,8 +51,18 @@ class LogRows:
     validation: NDArray[np.bool_]
 
 
-def log_schema(labels: int, loggers: int, origin: LogOrigin | None = None) -> "pa.Schema":
-    """The columns of a log of `labels` labels and `loggers` loggers."""
+ACTION_MEANING = {
+    "labels": "sampled label vector y, one 0 or 1 a label",
+    "one-of": "number of the action y among those of the schema",
+}
+LOSS_MEANING = {
+    "labels": "loss of the action: number of wrong labels",
+    "one-of": "loss of the action",
+}
+
+
+def log_schema(space: ActionSpace, loggers: int, origin: LogOrigin | None = None) -> "pa.Schema":
+    """The columns of a log of actions of a space and of `loggers` loggers."""
     import pyarrow as pa
 
     def column(name: str, kind: "pa.DataType", meaning: str) -> "pa.Field":
@@ -54,15 +72,18 @@ def log_schema(labels: int, loggers: int, origin: LogOrigin | None = None) -> "p
     # `replay` a new version.
     columns = [
         column("context", pa.int32(), "row of the train split, from 0"),
-        column("action", pa.list_(pa.uint8(), labels), "sampled label vector y, one 0 or 1 a label"),
-        column("delta", pa.float32(), "loss of the action: number of wrong labels"),
+        column("action", space.arrow_type, ACTION_MEANING[space.name]),
+        column("delta", pa.float32(), LOSS_MEANING[space.name]),
         column("log_propensity", pa.float64(), "natural log of h_j(y|x) under the logger of this row"),
         column("log_propensities", pa.list_(pa.float64(), loggers), "log of h_k(y|x) under every logger k"),
         column("validation", pa.bool_(), "true: kept aside for validation"),
     ]
+    own = (
+        {ACTIONS: json.dumps([str(action) for action in range(space.size)])} if not space.action_shape else {}
+    )
     if origin is None:
-        return pa.schema(columns)
-    facts = {
+        return pa.schema(columns, metadata=own or None)
+    facts = own | {
         "dataset": origin.dataset,
         "seed": str(origin.seed),
         "logger": str(origin.logger),
@@ -72,13 +93,29 @@ def log_schema(labels: int, loggers: int, origin: LogOrigin | None = None) -> "p
     return pa.schema(columns, metadata=facts)
 
 
+def space_of(schema: "pa.Schema", column: str = "action") -> ActionSpace:
+    """What the actions of a log of `replay` are, from its schema."""
+    import pyarrow as pa
+
+    kind = schema.field(column).type
+    if pa.types.is_fixed_size_list(kind):
+        return Labels(int(kind.list_size))
+    names = (schema.metadata or {}).get(ACTIONS.encode())
+    if not pa.types.is_integer(kind) or names is None:
+        raise BadInput(
+            f"column {column!r} must hold label vectors of one length, or numbers of actions whose names the "
+            f"schema says under {ACTIONS!r}, got {kind}; make the log again"
+        )
+    return OneOf(len(json.loads(names)))
+
+
 def to_table(rows: LogRows, schema: "pa.Schema") -> "pa.Table":
     """Rows as an Arrow table of the given schema."""
     import pyarrow as pa
 
     arrays = [
         pa.array(rows.context),
-        pa.FixedSizeListArray.from_arrays(pa.array(rows.action.ravel()), rows.action.shape[1]),
+        space_of(schema).to_arrow(rows.action),
         pa.array(rows.delta.astype(np.float32)),
         pa.array(rows.log_propensity),
         pa.FixedSizeListArray.from_arrays(

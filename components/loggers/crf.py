@@ -1,6 +1,7 @@
-"""The policy that the paper calls a CRF (section 5.1.1), fitted to labels.
+"""The policies that the paper calls a CRF (section 5.1.1), fitted to true actions, one for each action space.
 
-With no edges between labels it is logistic regression label by label.
+With no edges between labels it is logistic regression label by label; for one of K actions it is multinomial
+logistic regression.
 """
 
 from collections.abc import Callable
@@ -9,33 +10,72 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Actions, Matrix
 from multilogger.components.datasets.labelled_data import Features, LabelledData, append_constant
 
+OnFit = Callable[[], None]
 
-def fit_crf(data: LabelledData, C: float, on_label: Callable[[], None] = lambda: None) -> Matrix:
-    """Weights (q, d + 1) of one L2-regularised logistic regression a label.
+
+def fit_crf(data: LabelledData, C: float, on_fit: OnFit = lambda: None) -> Matrix:
+    """Weights (size, d + 1) of an L2-regularised logistic regression.
 
     Choice: a constant 1 column instead of an intercept, so that the bias is regularised and scaled
     by alpha as every other weight is; with it the paper's logger rows are met to 1 %.
-    `on_label` is called after each label.
+    `on_fit` is called `crf_fits` times.
     """
-    x = append_constant(data.x)
-    weights = np.empty((data.labels, x.shape[1]), dtype=np.float64)
-    for label in range(data.labels):
-        weights[label] = _fit_label(x, data.y[:, label], C)
-        on_label()
+    return FITS[data.space.name](append_constant(data.x), data.y, data.space.size, C, on_fit)
+
+
+def crf_fits(data: LabelledData) -> int:
+    """How many regressions a CRF is made of."""
+    return int(np.prod(data.space.action_shape, dtype=np.int64))
+
+
+def _fit_labels(x: Features, y: Actions, labels: int, C: float, on_fit: OnFit) -> Matrix:
+    """One regression per label."""
+    weights = np.empty((labels, x.shape[1]), dtype=np.float64)
+    for label in range(labels):
+        weights[label] = _fit_label(x, y[:, label], C)
+        on_fit()
     return weights
 
 
-def _fit_label(x: Features, y: NDArray[np.uint8], C: float) -> NDArray[np.float64]:
+def _fit_label(x: Features, y: Actions, C: float) -> NDArray[np.float64]:
     """Weights (d + 1,) of one label; a label seen in one class only gets the smoothed rate as its bias."""
-    from sklearn.linear_model import LogisticRegression
-
     positives = int(y.sum())
     if positives in (0, len(y)):
         constant = np.zeros(x.shape[1])
         constant[-1] = logit((positives + 1.0) / (len(y) + 2.0))
         return constant
+    return _regression(x, y, C)[0]
+
+
+def _fit_choice(x: Features, y: Actions, choices: int, C: float, on_fit: OnFit) -> Matrix:
+    """One regression for all K actions; those that were never right get a low bias, from smoothed rates.
+
+    Choice: an action that was never right is as likely everywhere as if it had been right once in one row
+    more than there are, so that no logger ever has an exact 0.
+    """
+    seen = np.unique(y)
+    weights = np.zeros((choices, x.shape[1]), dtype=np.float64)
+    if len(seen) > 1:
+        found = _regression(x, y, C)
+        # Of two classes scikit-learn gives the difference of their logits alone.
+        weights[seen] = np.concatenate([-0.5 * found, 0.5 * found]) if len(seen) == 2 else found
+    never = np.setdiff1d(np.arange(choices), seen)
+    if len(never):
+        score = np.asarray(x @ weights[seen].T)
+        level = float(np.logaddexp.reduce(score, axis=1).mean())
+        weights[never, -1] = level - np.log(len(y) + 1.0)
+    on_fit()
+    return weights
+
+
+def _regression(x: Features, y: Actions, C: float) -> Matrix:
+    from sklearn.linear_model import LogisticRegression
+
     model = LogisticRegression(C=C, fit_intercept=False, max_iter=5000)
-    return np.asarray(model.fit(x, y).coef_[0], dtype=np.float64)
+    return np.asarray(model.fit(x, y).coef_, dtype=np.float64)
+
+
+FITS = {"labels": _fit_labels, "one-of": _fit_choice}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.datasets.labelled_data import Features, append_constant
 from multilogger.components.errors import BadInput
 

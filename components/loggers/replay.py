@@ -11,8 +11,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix, draw, log_probability
-from multilogger.components.datasets.labelled_data import Labels
+from multilogger.components.actions.arrays import Actions, Matrix
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.losses import HAMMING, Loss
 from multilogger.components.log.schema import LogRows
 
@@ -56,8 +56,9 @@ def validation_rows(plan: ReplayPlan, rows: int, logger: int, pass_: int) -> NDA
 
 
 def replay_pass(
+    space: ActionSpace,
     logger_logits: list[Matrix],
-    truth: Labels,
+    truth: Actions,
     logger: int,
     pass_: int,
     plan: ReplayPlan,
@@ -65,15 +66,15 @@ def replay_pass(
 ) -> Iterator[LogRows]:
     """One pass of train through logger j, in batches: y ~ h_j(.|x), delta, log h_k(y|x) for every k.
 
-    `logger_logits` holds the (n, q) logits of every logger, `truth` the (n, q) true labels.
+    `logger_logits` holds the (n, size) logits of every logger, `truth` the true actions.
     """
     rng = generator(plan.seed, Stream.ACTIONS, logger, pass_)
     rows = len(truth)
     kept_aside = validation_rows(plan, rows, logger, pass_)
     for start in range(0, rows, plan.batch_rows):
         here = slice(start, min(start + plan.batch_rows, rows))
-        action = draw(logger_logits[logger][here], rng)
-        every = np.stack([log_probability(logits[here], action) for logits in logger_logits], axis=1)
+        action = space.draw(logger_logits[logger][here], rng)
+        every = np.stack([space.log_probability(logits[here], action) for logits in logger_logits], axis=1)
         yield LogRows(
             context=np.arange(here.start, here.stop, dtype=np.int32),
             action=action,

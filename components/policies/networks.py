@@ -10,21 +10,21 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from multilogger.components.actions.torch_labels import mean_marginals, sharpened
+from multilogger.components.actions.space import TorchSpace
 from multilogger.components.policies.network_size import NetworkSize
 
 
 class PolicyNetwork(nn.Module):
-    """h(y|x): contexts (n, d) to logits (n, q).
+    """h(y|x): contexts (n, d) to logits (n, size).
 
     Choice: the appendix ends in a Sigmoid; we stop at the logits, because log-probabilities and relaxed
     samples are exact from logits and lose digits from probabilities.
     """
 
-    def __init__(self, features: int, labels: int, size: NetworkSize, generator: torch.Generator) -> None:
+    def __init__(self, features: int, outputs: int, size: NetworkSize, generator: torch.Generator) -> None:
         super().__init__()
         self.size = size
-        self.layers = _stack(features, labels, size, generator)
+        self.layers = _stack(features, outputs, size, generator)
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.layers(x)
@@ -55,14 +55,15 @@ def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
 
 
 class EnsembleNetwork(PolicyNetwork):
-    """Logits (n, q) of sharpness * logit(mean_k p_k(x)), kept within +-14.
+    """Logits (n, size) of a policy `sharpness` times as sure as mean_k p_k(x), never surer than 1 - 1e-6.
 
-    A sharpness of 1 draws labels with the mean probability, `policies.GREEDY` takes the most likely ones. It
-    is part of the state, so that an epoch's sharpness comes back with its weights.
+    A sharpness of 1 acts with the mean probability, `GREEDY` takes what is most likely. It is part of the
+    state, so that an epoch's sharpness comes back with its weights.
     """
 
-    def __init__(self, members: Sequence[PolicyNetwork], sharpness: float = 1.0) -> None:
+    def __init__(self, members: Sequence[PolicyNetwork], space: TorchSpace, sharpness: float = 1.0) -> None:
         nn.Module.__init__(self)  # the members have the layers
+        self.space = space
         self.members = nn.ModuleList(members)
         self.sharpness: Tensor
         self.register_buffer("sharpness", torch.tensor(float(sharpness)))
@@ -72,8 +73,8 @@ class EnsembleNetwork(PolicyNetwork):
         self.sharpness.fill_(sharpness)
 
     def forward(self, x: Tensor) -> Tensor:
-        return sharpened(self.probabilities(x), self.sharpness)
+        return self.space.sharpened(self.probabilities(x), self.sharpness)
 
     def probabilities(self, x: Tensor) -> Tensor:
-        """mean_k p_k(x): (n, q)."""
-        return mean_marginals([member(x) for member in self.members])
+        """mean_k p_k(x): (n, size)."""
+        return torch.stack([self.space.probabilities(member(x)) for member in self.members]).mean(dim=0)

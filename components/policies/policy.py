@@ -14,7 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import Labels
+from multilogger.components.actions.space import ActionSpace, find_space
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.memory import densify
@@ -66,7 +68,7 @@ class LearnedPolicy:
     network: PolicyNetwork
     size: NetworkSize
     standardisation: Standardisation
-    labels: int
+    space: ActionSpace
     method: str
     seed: int
     settings: Mapping[str, Any]
@@ -76,7 +78,7 @@ class LearnedPolicy:
         return len(self.standardisation.mean)
 
     def logits(self, x: Features) -> Matrix:
-        """Logits of every row of x (n, d), dense or sparse: (n, q)."""
+        """Logits of every row of x (n, d), dense or sparse: (n, size)."""
         if x.shape[1] != self.features:
             raise BadInput(
                 f"the policy expects {self.features} features, got {x.shape[1]}; "
@@ -86,7 +88,7 @@ class LearnedPolicy:
             network_logits(self.network, self.standardisation(x[start : start + BLOCK_ROWS]))
             for start in range(0, x.shape[0], BLOCK_ROWS)
         ]
-        return np.concatenate(blocks) if blocks else np.empty((0, self.labels))
+        return np.concatenate(blocks) if blocks else np.empty((0, self.space.size))
 
     def mean_probabilities(self, x: Features) -> Matrix:
         """The members' mean p(x) of an ensemble before it is sharpened, contexts (n, d): (n, q)."""
@@ -108,11 +110,11 @@ class LearnedPolicy:
         tensors["standardisation/mean"] = torch.from_numpy(self.standardisation.mean)
         tensors["standardisation/scale"] = torch.from_numpy(self.standardisation.scale)
         save_file(tensors, folder / "policy.safetensors")
-        facts = {
+        facts: dict[str, Any] = {
             "method": self.method,
             "seed": self.seed,
             "features": self.features,
-            "labels": self.labels,
+            **_space_facts(self.space),
             "hidden": list(self.size.hidden),
             "batch_norm": self.size.batch_norm,
             "settings": dict(self.settings),
@@ -120,6 +122,13 @@ class LearnedPolicy:
         if isinstance(self.network, EnsembleNetwork):
             facts["members"] = len(self.network.members)
         (folder / "policy.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def _space_facts(space: ActionSpace) -> dict[str, Any]:
+    """What the actions are; policies of labels say it as they always did."""
+    if isinstance(space, Labels):
+        return {"labels": space.size}
+    return {"actions": space.name, "size": space.size}
 
 
 def load_policy(folder: Path) -> LearnedPolicy:
@@ -146,7 +155,8 @@ def _read_policy(folder: Path) -> LearnedPolicy:
     facts = json.loads((folder / "policy.json").read_text())
     size = NetworkSize(tuple(facts["hidden"]), facts["batch_norm"])
     tensors = load_file(folder / "policy.safetensors")
-    network = _blank_network(facts["features"], facts["labels"], size, facts.get("members"))
+    space = find_space(facts["actions"], facts["size"]) if "actions" in facts else Labels(facts["labels"])
+    network = _blank_network(facts["features"], space, size, facts.get("members"))
     network.load_state_dict(
         {
             name.removeprefix("network/"): value
@@ -160,18 +170,19 @@ def _read_policy(folder: Path) -> LearnedPolicy:
         standardisation=Standardisation(
             tensors["standardisation/mean"].numpy(), tensors["standardisation/scale"].numpy()
         ),
-        labels=facts["labels"],
+        space=space,
         method=facts["method"],
         seed=facts["seed"],
         settings=facts["settings"],
     )
 
 
-def _blank_network(features: int, labels: int, size: NetworkSize, members: int | None) -> PolicyNetwork:
+def _blank_network(
+    features: int, space: ActionSpace, size: NetworkSize, members: int | None
+) -> PolicyNetwork:
     """A network of the right shape, whose numbers are still to come."""
-    if members is None:
-        return PolicyNetwork(features, labels, size, torch.Generator())
-    return EnsembleNetwork([PolicyNetwork(features, labels, size, torch.Generator()) for _ in range(members)])
+    blanks = [PolicyNetwork(features, space.size, size, torch.Generator()) for _ in range(members or 1)]
+    return blanks[0] if members is None else EnsembleNetwork(blanks, space.torch)
 
 
 def network_logits(network: PolicyNetwork, x: Tensor) -> Matrix:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
@@ -38,13 +38,13 @@ class LogSource:
         """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
         if self.contexts is None or not self.logger_logits:
             return None
-        return greedy_log_propensity(self.contexts.logits, self.logger_logits)
+        return greedy_log_propensity(self.contexts.space, self.contexts.logits, self.logger_logits)
 
     def max_weights(self, counts: Vector) -> MaxWeights | None:
         """The largest weights over all contexts and actions, from the loggers themselves."""
         if self.contexts is None or not self.logger_logits:
             return None
-        return known_max_weights(self.contexts.logits, self.logger_logits, counts)
+        return known_max_weights(self.contexts.space, self.contexts.logits, self.logger_logits, counts)
 
 
 def find_log(path: Path, policy: Policy, contexts: Path | None) -> LogSource:
@@ -66,10 +66,10 @@ def _replayed(folder: Path, policy: Policy) -> LogSource:
     log = _artifact(folder, manifest)
     data = _input(folder, manifest, "data")
     train = load_train(data)
-    if train.features != policy.features or train.labels != policy.labels:
+    if train.features != policy.features or train.space != policy.space:
         raise BadInput(
-            f"the log's contexts have {train.features} features and {train.labels} labels, the policy "
-            f"{policy.features} and {policy.labels}; was the policy learned on this dataset?"
+            f"the log has {train.features} features and {train.space.size} {train.space.name}, the policy "
+            f"{policy.features} and {policy.space.size} {policy.space.name}; was it learned on this dataset?"
         )
     loggers = load_loggers(_input(folder, manifest, "loggers"))
     return LogSource(
@@ -78,7 +78,10 @@ def _replayed(folder: Path, policy: Policy) -> LogSource:
         data_key=data.key,
         dataset=load_facts(data).name,
         contexts=ContextLogits(
-            policy.logits(train.x), {row: row for row in range(train.rows)}, lambda: _blocks(train.x)
+            policy.space,
+            policy.logits(train.x),
+            {row: row for row in range(train.rows)},
+            lambda: _blocks(train.x),
         ),
         logger_logits=tuple(logger.logits(train.x) for logger in loggers),
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from multilogger.components.actions.labels import Labels
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log
@@ -32,7 +33,7 @@ def _make_log(
         (j, rows)
         for j in range(len(logits))
         for r in range(passes[j])
-        for rows in replay_pass(list(logits), truth, j, r, plan)
+        for rows in replay_pass(Labels(truth.shape[1]), list(logits), truth, j, r, plan)
     ]
     return TrainingLog(
         x=x,
@@ -42,6 +43,7 @@ def _make_log(
         log_propensities=np.concatenate([rows.log_propensities for _, rows in parts]),
         logger=np.concatenate([np.full(len(rows.delta), j) for j, rows in parts]),
         validation=np.concatenate([rows.validation for _, rows in parts]),
+        space=Labels(truth.shape[1]),
         logger_logits=logits,
         truth=truth,
     )
@@ -61,7 +63,7 @@ def _write_log(log: TrainingLog, folder: Path, files: int = 2, group_rows: int =
                 log_propensities=log.log_propensities[rows],
                 validation=log.validation[rows],
             )
-            table = to_table(part, log_schema(log.labels, log.loggers))
+            table = to_table(part, log_schema(log.space, log.loggers))
             pq.write_table(table, path, row_group_size=group_rows)
     return folder
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import Labels
 from multilogger.components.datasets.digits import load_digits_split
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.losses import find_loss
@@ -31,7 +32,7 @@ class SmallLog:
         for logger, passes in enumerate(PASSES):
             for pass_ in range(passes):
                 rows = replay_pass(
-                    list(self._logits), train.y, logger, pass_, plan, find_loss(LOSSES[dataset])
+                    train.space, list(self._logits), train.y, logger, pass_, plan, find_loss(LOSSES[dataset])
                 )
                 _write(next(rows), folder, logger, pass_)
 
@@ -54,5 +55,5 @@ def _logger_logits(train: LabelledData) -> tuple[Matrix, ...]:
 def _write(rows: LogRows, folder: Path, logger: int, pass_: int) -> None:
     path = log_file(folder, logger, pass_)
     path.parent.mkdir(parents=True)
-    schema = log_schema(rows.action.shape[1], len(ALPHAS))
+    schema = log_schema(Labels(rows.action.shape[1]), len(ALPHAS))
     pq.write_table(to_table(rows, schema), path, row_group_size=90)

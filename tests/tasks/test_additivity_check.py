@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from multilogger.components.actions.labels import Labels
+from multilogger.components.actions.torch_labels import TorchLabels
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
 from multilogger.components.policies.policy import LearnedPolicy
 from multilogger.tasks.additivity_check import additivity_p_value, check_additivity
 from multilogger.tasks.engine.artifact import Artifact, manifest_of
 from multilogger.tasks.engine.progress import SilentBar, watched_by
 from multilogger.tasks.engine.stage_run import StageRun
-from tests.components.learners.additive.test_additivity import LABELS, make_log
+from tests.components.learners.loss_models.test_additivity import LABELS, make_log
 
 
 class Listener:
@@ -52,7 +54,15 @@ def uninformed() -> LearnedPolicy:
     with torch.no_grad():
         for parameter in member.parameters():
             parameter.zero_()
-    return LearnedPolicy(EnsembleNetwork([member]), size, Standardisation.none(3), LABELS, "additive", 0, {})
+    return LearnedPolicy(
+        EnsembleNetwork([member], TorchLabels()),
+        size,
+        Standardisation.none(3),
+        Labels(LABELS),
+        "additive",
+        0,
+        {},
+    )
 
 
 @pytest.mark.parametrize(("loss", "rejected"), [(HAMMING, False), (CROWDING, True)])

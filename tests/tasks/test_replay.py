@@ -63,7 +63,7 @@ def test_replay_row_groups_do_not_depend_on_the_batch_size(tmp_path: Path, digit
     many = train.take(np.arange(20_000) % train.rows)
     folder = tmp_path / "many"
     folder.mkdir()
-    save_dataset(StageRun(folder), "many", LabelledData(many.x, many.y), train)
+    save_dataset(StageRun(folder), "many", LabelledData(many.x, many.y, many.space), train)
     data = Artifact(stage="s", key="k", path="many", files=manifest_of(folder), run_id="r", root=tmp_path)
     loggers = make(tmp_path, train_loggers, TrainLoggersSettings(fraction=0.01), data=data)
     logs = [

@@ -2,7 +2,7 @@
 
 R_dr(h) = mean_i [ E_{y ~ h} q(x_i, y) + w_i (delta_i - q(x_i, y_i)) ],  w = min(h / h_avg, clip),
 
-with q the additive model, fitted without the row's own fold of contexts. Not in the paper.
+with q the loss model of the action space, fitted without the row's own fold of contexts. Not in the paper.
 """
 
 import dataclasses
@@ -10,13 +10,13 @@ import dataclasses
 import numpy as np
 import torch
 
-from multilogger.components.actions.labels import GREEDY, Matrix, sharpened
-from multilogger.components.actions.torch_labels import bounded
-from multilogger.components.learners.additive.figures import open_additive
-from multilogger.components.learners.additive.model import AdditiveModel, blind_probabilities
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.dr.method import DrSettings
-from multilogger.components.learners.dr.rows import FoldedModel, PolicyBatch
+from multilogger.components.learners.dr.rows import PolicyBatch
 from multilogger.components.learners.dr.view import open_doubly_robust
+from multilogger.components.learners.loss_models.form import FoldedModel
+from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
 from multilogger.components.learners.training.network_learner import open_measure
 from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
@@ -28,7 +28,7 @@ from multilogger.components.learners.training.state import (
 )
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation, network_logits
 
 SHARPER = (32.0, GREEDY)
@@ -45,18 +45,18 @@ class DoublyRobustLearner:
     """
 
     def __init__(self, log: LearnerLog, settings: DrSettings, seed: int) -> None:
-        self.settings = settings
+        self.settings, self.space = settings, log.space
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
         self.measure = open_measure(log, BALANCED, rules_of(settings))
         self.view = open_doubly_robust(log, settings, seed, self.generator)
-        rows, self.figures = open_additive(log)
-        self.rows = self.view.policy
+        model = open_loss_model(log)
+        self.figures, self.rows = model.figures, self.view.policy
         of_model = dataclasses.replace(settings, epochs=settings.model_epochs)
-        self.additive = AdditiveModel(self.x, rows, log.labels, of_model, self.generator)
-        self.members = [_blank(log, settings) for _ in self.additive.members]
-        self.ensemble = EnsembleNetwork(self.members, settings.sharpness)
+        self.model = fit_loss_model(model, self.x, log.space.size, of_model, self.generator)
+        self.members = [_blank(log, settings) for _ in self.model.members]
+        self.ensemble = self.model.network(self.members, settings.sharpness)
         self.network: PolicyNetwork = self.ensemble
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=settings.policy_rate, weight_decay=settings.weight_decay
@@ -86,7 +86,7 @@ class DoublyRobustLearner:
 
     def run_epoch(self) -> None:
         if self.done < self.settings.model_epochs:
-            self.additive.run_epoch()
+            self.model.run_epoch()
         elif self.done == self.settings.model_epochs:
             self._start_policy()
         else:
@@ -94,27 +94,29 @@ class DoublyRobustLearner:
         self.done += 1
 
     def _start_policy(self) -> None:
-        greedy = EnsembleNetwork(self.additive.members, GREEDY)
+        greedy = self.model.network(self.model.members, GREEDY)
         self.network.load_state_dict(module_state(greedy).tensors)
         self._freeze_model()
 
     def _freeze_model(self) -> None:
         """What the policy's epochs need of the model, which does not change any more."""
-        self.frozen = FoldedModel(self.additive.out_of_fold())
+        self.frozen = FoldedModel(self.model.form, self.model.out_of_fold())
         self.rows.set_model(self.frozen)
-        self.view.influence.start_from(self.frozen, sharpened(self.frozen.p, GREEDY))
+        self.view.influence.start_from(self.frozen, self.space.sharpened(self.frozen.p, GREEDY))
 
     def _descend(self) -> None:
         """Every member, a policy of its own, once through the contexts that it may see."""
         fewest = 2 if self.settings.batch_norm else 1  # a single context has no statistics
-        for batch in self.rows.epoch(self.additive.fold, len(self.members)):
+        for batch in self.rows.epoch(self.model.fold, len(self.members)):
             if len(batch.context) >= fewest:
                 self._step(batch)
 
     def _step(self, batch: PolicyBatch) -> None:
         member = self.members[batch.member].train()
-        logits = bounded(self.settings.sharpness * member(self.x.index_select(0, batch.context)))
-        risk = batch.risk(logits, self.settings.clip)
+        space = self.space.torch
+        outputs = member(self.x.index_select(0, batch.context))
+        logits = space.bounded(self.settings.sharpness * outputs)
+        risk = batch.risk(logits, self.model.form, space, self.settings.clip)
         # The other members have no gradient, and the optimiser leaves them alone.
         self.optimiser.zero_grad()
         risk.backward()  # type: ignore[no-untyped-call]
@@ -122,14 +124,14 @@ class DoublyRobustLearner:
 
     def _blind_logits(self, sharpness: float) -> Matrix:
         """Logits of every context by the policy that has not seen it: (m, q)."""
-        return sharpened(blind_probabilities(self.members, self.x, self.additive.fold), sharpness)
+        return self.space.sharpened(self.model.out_of_fold(self.members), sharpness)
 
     def record(self, epoch: int) -> EpochRecord:
         """The usual record, its risks doubly robust; while the model is fitted, no epoch is eligible."""
-        model = self.frozen or FoldedModel(self.additive.out_of_fold())
+        model = self.frozen or FoldedModel(self.model.form, self.model.out_of_fold())
         if self.fitting:
             self.network.load_state_dict(
-                module_state(EnsembleNetwork(self.additive.members, self.settings.sharpness)).tensors
+                module_state(self.model.network(self.model.members, self.settings.sharpness)).tensors
             )
             score = self.figures.squared_error(model.p)
         else:
@@ -160,13 +162,13 @@ class DoublyRobustLearner:
     def state(self) -> State:
         state = module_state(self.network).under("network")
         state |= optimiser_state(self.optimiser).under("optimiser")
-        state |= self.additive.state().under("additive") | self.view.state().under("rows")
+        state |= self.model.state().under("additive") | self.view.state().under("rows")
         return state | State({}, {"done": self.done})
 
     def restore(self, state: State) -> None:
         self.network.load_state_dict(state.below("network").tensors)
         restore_optimiser(self.optimiser, state.below("optimiser"))
-        self.additive.restore(state.below("additive"))
+        self.model.restore(state.below("additive"))
         self.view.restore(state.below("rows"))
         self.frozen = None
         self.done = int(state.numbers["done"])
@@ -176,4 +178,4 @@ class DoublyRobustLearner:
 
 def _blank(log: LearnerLog, settings: DrSettings) -> PolicyNetwork:
     """A network whose numbers come when the policy starts; it draws from a generator of its own."""
-    return PolicyNetwork(log.features, log.labels, settings.policy_size, torch.Generator().manual_seed(0))
+    return PolicyNetwork(log.features, log.space.size, settings.policy_size, torch.Generator().manual_seed(0))

@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.doubly_robust import ModelledLoss, influence_values
 from multilogger.components.estimators.ips import equal_lambdas
 from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.components.learners.dr.rows import FoldedModel
+from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import Chunk, PolicyTable, StreamedLog
 from multilogger.components.log.memory import LogPart
 

@@ -6,7 +6,7 @@ Not in the paper.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from multilogger.components.learners.additive.method import AdditiveSoftSettings
+from multilogger.components.learners.direct_method.method import AdditiveSoftSettings
 from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import BatchSettings

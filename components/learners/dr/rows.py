@@ -7,31 +7,14 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector
-from multilogger.components.actions.torch_labels import expected_label_sum, log_probability_grouped
-from multilogger.components.learners.additive.model import additive_loss, expected_additive_loss
+from multilogger.components.actions.space import TorchSpace
+from multilogger.components.learners.loss_models.form import FoldedModel, LossForm
 from multilogger.components.learners.training.row_batches import StreamedRows
 from multilogger.components.learners.training.tensor_rows import PaddedGroups
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import LogPart
-
-
-@dataclass(frozen=True)
-class FoldedModel:
-    """The additive model's p (m, q), out of fold."""
-
-    p: Matrix
-
-    def logged(self, context: NDArray[np.int64], action: Actions) -> Vector:
-        """q(x_i, y_i) of rows: (n,)."""
-        return additive_loss(self.p[context], action)
-
-    def expected(self, logits: Matrix) -> Vector:
-        """E_{y ~ h} q(x, y) of every context, under the policy of given logits (m, q): (m,)."""
-        return expected_additive_loss(self.p, logits)
 
 
 @dataclass(frozen=True)
@@ -50,10 +33,10 @@ class PolicyBatch:
     residual: Tensor
     weight: Tensor
 
-    def risk(self, logits: Tensor, clip: float) -> Tensor:
-        """R_dr of the policy of given logits (g, q)."""
-        modelled = expected_label_sum(logits, self.p, 1.0 - 2.0 * self.p)
-        log_target = log_probability_grouped(logits, self.action)
+    def risk(self, logits: Tensor, form: LossForm, space: TorchSpace, clip: float) -> Tensor:
+        """R_dr of the policy of given logits (g, size)."""
+        modelled = form.expected_at(self.p, logits)
+        log_target = space.log_probability_grouped(logits, self.action)
         weights = torch.exp((log_target - self.log_denominator).clamp_max(math.log(clip)))
         corrected = weights * self.residual * self.weight
         total = (modelled * self.weight.sum(dim=1)).sum() + corrected.sum()
@@ -76,7 +59,7 @@ class MemoryPolicyRows:
     def __init__(self, part: LogPart, context_batch: int, generator: torch.Generator) -> None:
         self.part, self.context_batch, self.generator = part, context_batch, generator
         self.groups = PaddedGroups.of(part.context)
-        self.action = self.groups.gather(torch.from_numpy(part.action.astype(np.float32)))
+        self.action = self.groups.gather(part.space.torch.actions(part.action))
         self.log_denominator = self.groups.gather(torch.from_numpy(part.log_average.astype(np.float32)))
         self.residual = torch.zeros(len(part.delta))
         self.grouped = self.groups.gather(self.residual)
@@ -112,7 +95,7 @@ class StreamedPolicyRows:
     """Rows on disk, each a group of its own; one pass serves all members."""
 
     def __init__(self, log: StreamedLog, rows: StreamedRows) -> None:
-        self.rows = rows
+        self.rows, self.kind = rows, log.space.action_type
         self.counts = torch.from_numpy(log.train.counts).float()
         self.model: FoldedModel | None = None
 
@@ -123,7 +106,7 @@ class StreamedPolicyRows:
         model = self._model()
         for batch in self.rows.epoch():
             logger = batch.logger
-            logged = model.logged(batch.context.numpy(), batch.action.numpy())
+            logged = model.logged(batch.context.numpy(), batch.action.numpy().astype(self.kind))
             residual = batch.delta.flatten() - torch.from_numpy(logged).float()
             p = torch.from_numpy(model.p[batch.context.numpy()]).float()
             for k in range(members):

@@ -57,8 +57,9 @@ class ExactLearner(RiskLearner):
         super().__init__(log, measure, settings, seed, betas=BETAS, fused=True)
         self.objective, self.rows = objective, open_contexts(log, objective, settings, seed, self.generator)
         known = self.space.known_loggers(log.logger_logits)
-        self.loggers = known.to(self.x.dtype)
-        self.nearest = Candidates.of(known)
+        judged, self.judged_counts = measure.averaged or (known, measure.counts)
+        self.loggers = judged.to(self.x.dtype)
+        self.nearest = Candidates.of(known, judged)
         self.multiplier = Multiplier(0.0, settings.multiplier_rate)
         self.finished, self.steps, self.pulls = 0, 0, 0
 
@@ -95,7 +96,7 @@ class ExactLearner(RiskLearner):
         """log of c_j, or of n_j/n where the divergence is from h_avg: (J,)."""
         counts = self.measure.counts
         c = (
-            counts / counts.sum()
+            self.judged_counts / self.judged_counts.sum()
             if self.objective.average
             else constraint_coefficients(counts, self.shares / counts)
         )

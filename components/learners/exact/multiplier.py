@@ -29,17 +29,18 @@ class Candidates:
     log_moments: Tensor
 
     @classmethod
-    def of(cls, loggers: KnownLoggers) -> "Candidates":
+    def of(cls, loggers: KnownLoggers, judged: KnownLoggers) -> "Candidates":
         """The loggers themselves, and the geometric means h ~ h_i^(1-t) h_k^t of each pair, t evenly spaced.
 
-        Loggers that are one policy at several alphas have no policy nearer to both than these.
+        Loggers that are one policy at several alphas have no policy nearer to both than these. `judged` are
+        those that the divergence is from: the loggers, or h_avg.
         """
-        own = list(loggers.logits.unbind(dim=1))
+        own = [loggers.logits_of(j) for j in range(loggers.count)]
         pairs = list(itertools.combinations(own, 2))
         inner = max(1, POINTS // len(pairs)) if pairs else 0
         steps = [(k + 1) / (inner + 1) for k in range(inner)]
         between = [torch.lerp(one, other, t) for one, other in pairs for t in steps]
-        return cls(torch.stack([loggers.log_d2(logits) for logits in own + between]))
+        return cls(torch.stack([judged.log_d2(logits) for logits in own + between]))
 
     def log_least(self, log_shares: Tensor, average: bool) -> float:
         """log of the mean over contexts of the least sum_j c_j d_2(h||h_j; x), at most 0 for one logger.

@@ -34,7 +34,7 @@ class FullInformationLearner(NetworkLearner):
         order = torch.randperm(log.contexts, generator=self.generator)
         self.held_out = order[: max(1, round(HELD_OUT * log.contexts))]
         self.used = order[len(self.held_out) :]
-        self.labels = torch.from_numpy(self.truth).float()
+        self.labels = self.space.actions(self.truth)
         self.measure = open_measure(log, NAIVE, rules_of(settings))
 
     def run_epoch(self) -> None:

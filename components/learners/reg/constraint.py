@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.constraint import constraint_coefficients
 from multilogger.components.learners.reg.closed_form import ClosedFormEstimator
 from multilogger.components.learners.reg.divergence_estimator import (
@@ -54,14 +54,16 @@ class Constraint:
         # A stream of its own: a constraint that never binds then leaves the run of the direct twin untouched.
         stream = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
-        logits = float_logits(log.logger_logits)
+        tables, counts = log.logger_logits, measure.counts
+        if average:
+            tables, counts = log.space.averaged(tables, counts)
         samples = Samples(
             log.space.torch,
             network,
             x,
             draws,
-            logits,
-            measure.counts,
+            float_logits(tables),
+            counts,
             average,
             settings.batch_size,
             generator,
@@ -71,7 +73,7 @@ class Constraint:
         self.estimator: DivergenceEstimator = (
             ClosedFormEstimator(samples)
             if exact
-            else VariationalEstimator(samples, log.features, log.labels, settings)
+            else VariationalEstimator(samples, log.features, log.space.size, settings)
         )
         self.parameters = list(network.parameters())
         self.optimiser = torch.optim.Adam(self.parameters, lr=settings.regulariser_rate, fused=True)

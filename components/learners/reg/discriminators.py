@@ -24,14 +24,14 @@ class Discriminators(nn.Module):
     """
 
     def __init__(
-        self, count: int, features: int, labels: int, size: NetworkSize, generator: torch.Generator
+        self, count: int, features: int, actions: int, size: NetworkSize, generator: torch.Generator
     ) -> None:
         super().__init__()
         widths = (*size.hidden, 1)
-        reach = 1.0 / math.sqrt(features + 1 + labels)
-        self.count, self.features, self.labels = count, features, labels
+        reach = 1.0 / math.sqrt(features + 1 + actions)
+        self.count, self.features, self.size = count, features, actions
         self.of_context = _uniform((count, widths[0], features), reach, generator)
-        self.of_action = _uniform((count, widths[0], labels), reach, generator)
+        self.of_action = _uniform((count, widths[0], actions), reach, generator)
         self.biases = nn.ParameterList([_uniform((count, widths[0], 1), reach, generator)])
         self.weights = nn.ParameterList()
         for nodes, after in itertools.pairwise(widths):
@@ -58,9 +58,9 @@ class Discriminators(nn.Module):
         """
         rows = contexts.shape[2]
         for y in lots:
-            if y.shape != (self.count, rows, self.labels):
+            if y.shape != (self.count, rows, self.size):
                 raise BadInput(
-                    f"T needs one action of {self.labels} labels per context, {rows} for each of "
+                    f"T needs one action of {self.size} numbers per context, {rows} for each of "
                     f"{self.count} loggers, got {tuple(y.shape)}"
                 )
         z = torch.cat([torch.baddbmm(contexts, self.of_action, y.transpose(1, 2)) for y in lots], dim=2)

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.actions.space import TorchSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.reg.draws import Draws, Logged
@@ -24,7 +24,8 @@ from multilogger.components.policies.networks import PolicyNetwork
 class Samples:
     """Where samples come from: the policy, its contexts (m, d), draws of rows, the loggers' logits.
 
-    `counts` (J,) are the training rows of each logger; `average` says whether the divergence is from h_avg.
+    `counts` (J,) are the training rows of each logger; `average` says whether the divergence is from h_avg,
+    whose own table may then stand for the loggers'.
     """
 
     space: TorchSpace
@@ -66,7 +67,9 @@ class Samples:
         contexts = self.contexts_of_all()
         shares = torch.from_numpy(self.counts / self.counts.sum())
         chosen = torch.multinomial(shares, len(contexts), replacement=True, generator=self.generator)
-        logits = torch.stack(self.logger_logits)[chosen, contexts]
+        logits = self.logger_logits[0].index_select(0, contexts)
+        for j, table in enumerate(self.logger_logits[1:], start=1):
+            logits = torch.where((chosen == j)[:, None], table.index_select(0, contexts), logits)
         return Logged(contexts[None], self.space.sample(logits, self.generator)[None])
 
 

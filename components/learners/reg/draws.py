@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import TorchSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.training.row_batches import MemoryRows, StreamedRows

@@ -60,10 +60,10 @@ class VariationalEstimator:
     numbers, and F would estimate no divergence between h and h_j.
     """
 
-    def __init__(self, samples: Samples, features: int, labels: int, settings: ConstraintSettings) -> None:
+    def __init__(self, samples: Samples, features: int, actions: int, settings: ConstraintSettings) -> None:
         self.samples, self.tau, self.batch_norm = samples, settings.tau, settings.discriminator_batch_norm
         self.discriminators = Discriminators(
-            samples.divergences, features, labels, settings.discriminator_size, samples.generator
+            samples.divergences, features, actions, settings.discriminator_size, samples.generator
         )
         self.parameters = list(self.discriminators.parameters())
         self.optimiser = torch.optim.Adam(self.parameters, lr=settings.discriminator_rate, fused=True)
@@ -107,10 +107,10 @@ class VariationalEstimator:
     def _draw(self) -> None:
         """Algorithm 2, steps 2 and 3: logged actions of each logger, and relaxed ones of the policy there."""
         logged = self.samples.logged()
-        loggers, rows, labels = logged.actions.shape
+        loggers, rows = logged.contexts.shape
         x = self.samples.at(logged.contexts.flatten())
         y = self.samples.space.relaxed_sample(self.samples.logits(x), self.tau, self.samples.generator)
-        self.relaxed, self.real = y.view(loggers, rows, labels), logged.actions
+        self.relaxed, self.real = y.view(loggers, rows, -1), self.samples.space.encoded(logged.actions)
         self.contexts = self.discriminators.contexts(x.view(loggers, rows, -1))
 
     def state(self) -> State:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.ips import check_support, equal_estimate, mixed_risk
 from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.moments import LoggerMoments, unit
@@ -66,7 +66,7 @@ class StreamedSnapshot(Snapshot):
     """One policy, with its divergences over contexts and its sums over rows."""
 
     def __init__(self, measure: "StreamedMeasure", logits: Matrix) -> None:
-        super().__init__(logits, measure.loggers, measure.counts, measure.objective.average)
+        super().__init__(logits, measure)
         self.sums = measure.sums(logits)
         self._objective, self._rules = measure.objective, measure.rules
 
@@ -116,7 +116,7 @@ class StreamedMeasure(Measure):
         """Row groups are drawn, the rows within one stay as they lie."""
         order = torch.randperm(len(self.log.groups[logger]), generator=generator).tolist()
         for chunk in self.log.train_chunks(logger, order, batch_rows):
-            yield torch.from_numpy(chunk.context), torch.from_numpy(chunk.action).float()
+            yield torch.from_numpy(chunk.context), self.space.actions(chunk.action)
 
     def sums(self, logits: Matrix) -> StreamedSums:
         """One pass over both sides."""

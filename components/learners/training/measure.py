@@ -14,7 +14,7 @@ import torch
 from scipy.special import logsumexp
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.space import KnownLoggers
 from multilogger.components.estimators.constraint import (
     constraint_coefficients,
@@ -34,23 +34,24 @@ from multilogger.components.log.disk import LearnerLog
 
 
 class ContextSnapshot:
-    """One policy, by its logits on all contexts (m, q), and its divergences, each computed once.
+    """One policy, by its logits on all contexts (m, size), and its divergences, each computed once."""
 
-    `counts` (J,) are the training rows of each logger; `average` says whether the constraint is on h_avg.
-    """
-
-    def __init__(self, logits: Matrix, loggers: KnownLoggers | None, counts: Vector, average: bool) -> None:
+    def __init__(self, logits: Matrix, measure: "Measure") -> None:
         self.logits = logits
-        self._loggers, self._counts, self._average = loggers, counts, average
+        self._loggers, self._averaged, self._counts = measure.loggers, measure.averaged, measure.counts
+        self._average = measure.objective.average
 
     @cached_property
     def log_moments(self) -> Matrix:
         """log d_2(h||h_j; x) of each context and logger: (m, J); NaN if the loggers are not known."""
-        if self._loggers is None:
-            return np.full((len(self.logits), len(self._counts)), math.nan)
+        return self._log_moments(self._loggers, len(self._counts))
+
+    def _log_moments(self, loggers: KnownLoggers | None, count: int) -> Matrix:
+        if loggers is None:
+            return np.full((len(self.logits), count), math.nan)
         with torch.inference_mode():
             # Rounding may leave a sum at -1e-16 where the policies agree; d_2 >= 1 always.
-            return self._loggers.log_d2(torch.from_numpy(self.logits)).clamp_min(0.0).numpy()
+            return loggers.log_d2(torch.from_numpy(self.logits)).clamp_min(0.0).numpy()
 
     @cached_property
     def log_d2(self) -> Vector:
@@ -67,13 +68,17 @@ class ContextSnapshot:
 
     @cached_property
     def _log_average_bound(self) -> float:
-        """The harmonic bound of `estimators/divergences.py`."""
-        bound = -log_mixture(-self.log_moments, self._counts)
+        """The harmonic bound of `estimators/divergences.py`, exact where h_avg is a policy of the space."""
+        moments, counts = self.log_moments, self._counts
+        if self._averaged is not None and self._averaged[0] is not self._loggers:
+            loggers, counts = self._averaged
+            moments = self._log_moments(loggers, len(counts))
+        bound = -log_mixture(-moments, counts)
         return float(logsumexp(bound)) - math.log(len(bound))
 
 
 Example = tuple[Tensor, Tensor]
-"""Contexts by number (n,), and for each the labels or their probabilities (n, q)."""
+"""Contexts by number (n,), and for each the action, or the probabilities (n, size) of actions."""
 
 
 class Risk(NamedTuple):
@@ -138,9 +143,14 @@ class Measure(ABC):
         objective: Objective,
         rules: Rules,
     ) -> None:
-        self.labels, self.counts, self.objective, self.rules = log.labels, counts, objective, rules
-        self.space = log.space.torch
+        self.largest_loss, self.counts = log.space.largest_loss, counts
+        self.objective, self.rules, self.space = objective, rules, log.space.torch
         self.loggers = self.space.known_loggers(log.logger_logits) if log.logger_logits else None
+        self.averaged: tuple[KnownLoggers, Vector] | None = None
+        if self.loggers is not None and objective.average:
+            tables, shares = log.space.averaged(log.logger_logits, counts)
+            same = len(tables) == self.loggers.count > 1
+            self.averaged = (self.loggers if same else self.space.known_loggers(tables)), shares
 
     @abstractmethod
     def snapshot(self, logits: Matrix) -> Snapshot:
@@ -164,7 +174,7 @@ class Measure(ABC):
 
     def loss_shift(self) -> float:
         """What the objective subtracts from each delta, before any running risk is known."""
-        whole = shift_from(self.mean_losses(), self.labels, self.rules.loss_shift)
+        whole = shift_from(self.mean_losses(), self.largest_loss, self.rules.loss_shift)
         return self.rules.shift_share * whole
 
     def record(

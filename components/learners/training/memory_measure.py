@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.ips import equal_estimate, lambda_weighted_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
@@ -21,7 +21,7 @@ class MemorySnapshot(Snapshot):
     """One policy, by its logits on all contexts (m, q), and what follows from them, each computed once."""
 
     def __init__(self, measure: "MemoryMeasure", logits: Matrix) -> None:
-        super().__init__(logits, measure.loggers, measure.counts, measure.objective.average)
+        super().__init__(logits, measure)
         self._measure, self._objective, self._rules = measure, measure.objective, measure.rules
 
     @cached_property
@@ -84,7 +84,7 @@ class MemoryMeasure(Measure):
         context, action = self.train.context[rows], self.train.action[rows]
         order = torch.randperm(len(context), generator=generator)
         for chosen in torch.tensor_split(order, max(1, len(order) // batch_rows)):
-            yield torch.from_numpy(context[chosen]), torch.from_numpy(action[chosen]).float()
+            yield torch.from_numpy(context[chosen]), self.space.actions(action[chosen])
 
 
 def _spreads(part: LogPart, batch: LoggedBatch) -> tuple[Spread, ...]:

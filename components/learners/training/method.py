@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from multilogger.components.actions.space import SPACES
+from multilogger.components.errors import BadInput
 from multilogger.components.learners.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from multilogger.components.log.disk import LearnerLog
 
     Build = Callable[[LearnerLog, Any, int], Learner]
+
+
+EVERY_SPACE = frozenset(SPACES)
 
 
 class Group(StrEnum):
@@ -38,7 +43,8 @@ class Method:
     """A way to learn a policy from a log.
 
     `build` takes the log, settings of the type `settings`, and a seed. `twin` names the method that differs
-    in the constraint alone. A method that `saw_labels` learns from what no log has.
+    in the constraint alone. A method that `saw_labels` learns from what no log has. `spaces` names the kinds
+    of actions that it can learn to take.
     """
 
     name: str
@@ -49,3 +55,13 @@ class Method:
     needs: frozenset[Needs] = frozenset()
     twin: str = ""
     saw_labels: bool = False
+    spaces: frozenset[str] = EVERY_SPACE
+
+    def check_space(self, space: str) -> None:
+        """Refuse actions of a kind that the method cannot learn to take."""
+        if space not in self.spaces:
+            own = ", ".join(sorted(self.spaces))
+            raise BadInput(
+                f"{self.name} is for actions of the kind {own}, the log has {space}; "
+                "take dr, or another method"
+            )

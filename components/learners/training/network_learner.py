@@ -4,7 +4,7 @@ from typing import TypedDict, Unpack
 
 import torch
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.measure import Measure, Snapshot
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
@@ -47,7 +47,7 @@ class NetworkLearner:
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        self.network = PolicyNetwork(log.features, log.labels, settings.policy_size, self.generator)
+        self.network = PolicyNetwork(log.features, log.space.size, settings.policy_size, self.generator)
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay, **adam
         )

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import logger_stats
 from multilogger.components.estimators.lambda_star import Stats, lambda_star
@@ -126,12 +126,12 @@ def constraint_shares(shares: Vector, floor: float) -> Vector:
     return floor_shares(shares, min(floor, 1.0 / len(shares))) if floor else shares
 
 
-def shift_from(mean_losses: Sequence[float], labels: int, shift: LossShift) -> float:
+def shift_from(mean_losses: Sequence[float], largest: float, shift: LossShift) -> float:
     """What the objective subtracts from each delta, from the mean loss of each logger."""
     if shift is LossShift.NONE:
         return 0.0
     if shift is LossShift.POEM:
-        return float(labels)
+        return largest
     # Choice: a running shift starts here too, because a policy that knows nothing has no risk worth tracking.
     return min(mean_losses)
 

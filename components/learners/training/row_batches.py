@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from multilogger.components.actions.space import TorchSpace
 from multilogger.components.learners.training.objectives import Objective
 from multilogger.components.learners.training.settings import BatchSettings
 from multilogger.components.learners.training.shuffle import Records, streamed_batches
@@ -19,8 +20,8 @@ from multilogger.components.log.disk import LearnerLog, StreamedLog
 class RowBatch:
     """B training rows of each logger (Algorithm 1, step 2).
 
-    `context` (JB,) and `action` (JB, q) go one logger after the other; `log_denominator`, of h_j or h_avg as
-    the objective has it, and `delta` are (J, B).
+    `context` (JB,) and `action` (JB, ...) go one logger after the other; `log_denominator`, of h_j or h_avg
+    as the objective has it, and `delta` are (J, B).
     """
 
     context: Tensor
@@ -77,7 +78,7 @@ class StreamedRows:
             self.seed,
             self.epochs_read,
         ):
-            yield to_batch(records)
+            yield to_batch(records, self.log.space.torch)
         self.epochs_read += 1
 
     def state(self) -> State:
@@ -97,11 +98,11 @@ def open_rows(
     return MemoryRows(rows, objective, settings.batch_size, generator)
 
 
-def to_batch(records: Records) -> RowBatch:
+def to_batch(records: Records, space: TorchSpace) -> RowBatch:
     """Records (J, B) as tensors."""
     return RowBatch(
         context=torch.from_numpy(records["context"].astype(np.int64).ravel()),
-        action=torch.from_numpy(records["action"].astype(np.float32)).flatten(0, 1),
+        action=space.actions(records["action"]).flatten(0, 1),
         log_denominator=torch.from_numpy(records["log_denominator"].copy()),
         delta=torch.from_numpy(records["delta"].copy()),
     )

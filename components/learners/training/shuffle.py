@@ -5,18 +5,19 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.log.disk import Chunk, StreamedLog
 from multilogger.components.log.schema import ROW_GROUP_ROWS
 
 Records = NDArray[np.void]  # rows with the fields of `record_type`
 
 
-def record_type(labels: int) -> np.dtype[np.void]:
+def record_type(space: ActionSpace) -> np.dtype[np.void]:
     """A training row as the objective needs it, in as few bytes as it can be."""
     return np.dtype(
         [
             ("context", np.int32),
-            ("action", np.uint8, (labels,)),
+            ("action", space.action_type, space.action_shape),
             ("delta", np.float32),
             ("log_denominator", np.float32),
         ]
@@ -91,7 +92,7 @@ class LoggerStream:
     ) -> None:
         self._log, self._logger, self._average = log, logger, average
         self._limit, self._seed, self._epoch = limit, seed, epoch
-        self._kind = record_type(log.labels)
+        self._kind = record_type(log.space)
         self._pass = 0
         self.buffer = self._new_pass()
 

@@ -12,7 +12,7 @@ from multilogger.components.log.memory import LogPart
 
 @dataclass(frozen=True)
 class TensorRows:
-    """The training rows as float32 tensors, for the objective."""
+    """The training rows as tensors, numbers in float32, for the objective."""
 
     context: Tensor
     action: Tensor
@@ -28,7 +28,7 @@ class TensorRows:
 
         return cls(
             context=torch.from_numpy(part.context),
-            action=number(part.action),
+            action=part.space.torch.actions(part.action),
             delta=number(part.delta),
             log_propensity=number(part.log_propensity),
             log_average=number(part.log_average),

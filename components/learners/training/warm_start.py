@@ -37,7 +37,7 @@ def clone_best_logger(
         )
     else:
         contexts = measure.contexts_of(best)
-        examples = contexts, measure.space.probabilities(measure.loggers.logits[contexts, best]).float()
+        examples = contexts, measure.space.probabilities(measure.loggers.logits_of(best)[contexts]).float()
         clone(network, x, lambda: shuffled(examples, BATCH_ROWS, generator), measure.space, settings)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.space import TorchSpace
 from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.weights import importance_weights
@@ -65,7 +65,7 @@ class MemoryObjective:
         self.space = space
         self.wide, self.logger, self.start = wide, part.logger, torch.from_numpy(start)
         self.context = torch.from_numpy(part.context)
-        self.action = torch.from_numpy(part.action).double()
+        self.action = space.actions(part.action)
         self.log_propensity = torch.from_numpy(part.log_propensity)
         self.losses = torch.from_numpy(part.delta - shift)
 
@@ -77,8 +77,8 @@ class MemoryObjective:
 
     def value(self, weights: Tensor, coefficients: Tensor, point: GridPoint) -> Tensor:
         """The objective, with coefficients n lambda*_j of each row (n,)."""
-        logits = (self.wide @ weights)[self.context]
-        log_ratio = self.space.log_probability(logits, self.action) - self.log_propensity
+        log_target = self.space.log_probability_of_rows(self.wide @ weights, self.context, self.action)
+        log_ratio = log_target - self.log_propensity
         u = torch.exp(log_ratio.clamp_max(math.log(point.clip))) * self.losses
         terms = coefficients * u
         # Deviation: the printed variance is of lambda*_j n_j u_i, whose mean is not the risk when the n_j

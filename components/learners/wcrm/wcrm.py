@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.learners.training.measure import Snapshot
 from multilogger.components.learners.training.network_learner import open_measure
 from multilogger.components.learners.training.objectives import WEIGHTED, rules_of
@@ -35,11 +35,11 @@ class WCRMLearner:
     """
 
     def __init__(self, log: LearnerLog, settings: WcrmSettings, seed: int) -> None:
-        self.settings, self.labels = settings, log.labels
+        self.settings, self.outputs = settings, log.space.size
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
         generator = torch.Generator().manual_seed(seed)
-        self.network = PolicyNetwork(log.features, log.labels, LINEAR, generator)
+        self.network = PolicyNetwork(log.features, log.space.size, LINEAR, generator)
         self.measure = open_measure(log, WEIGHTED, rules_of(settings))
         self.start = self._start(generator)
         wide = torch.cat([self.x.double(), torch.ones(log.contexts, 1, dtype=torch.float64)], dim=1)
@@ -57,7 +57,7 @@ class WCRMLearner:
     def _start(self, generator: torch.Generator) -> Matrix:
         """W_0: (d + 1, q)."""
         if not self.settings.warm_start:
-            return np.zeros((self.x.shape[1] + 1, self.labels))
+            return np.zeros((self.x.shape[1] + 1, self.outputs))
         clone_best_logger(self.network, self.x, self.measure, self.settings, generator)
         layer = self.network.layers[0].state_dict()
         return torch.cat([layer["weight"].T, layer["bias"][None]]).double().numpy()
@@ -98,7 +98,7 @@ class WCRMLearner:
         factors = counts.sum() * self.shares / counts
 
         def value_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            found = self.objective(flat.reshape(-1, self.labels), factors, point)
+            found = self.objective(flat.reshape(-1, self.outputs), factors, point)
             return found.value, found.gradient.ravel()
 
         result = minimize(
@@ -112,7 +112,7 @@ class WCRMLearner:
 
     def _take(self, weights: Vector) -> None:
         """Put weights of (d + 1, q) numbers into the linear network."""
-        table = torch.from_numpy(weights.reshape(-1, self.labels))
+        table = torch.from_numpy(weights.reshape(-1, self.outputs))
         layer = self.network.layers[0]
         layer.load_state_dict({"weight": table[:-1].T.float(), "bias": table[-1].float()})
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import (
-    Matrix,
     all_actions,
     can_list_actions,
     draw,

@@ -12,7 +12,7 @@ TEST = np.array([[0, 1, 0, 1], [1, 1, 0, 0]], dtype=np.uint8)
 
 
 def split(y: np.ndarray) -> LabelledData:
-    return LabelledData(np.arange(2.0 * len(y), dtype=np.float32).reshape(-1, 2), y)
+    return LabelledData.of_labels(np.arange(2.0 * len(y), dtype=np.float32).reshape(-1, 2), y)
 
 
 @pytest.mark.parametrize(("count", "kept"), [(1, [2]), (2, [2, 3]), (3, [0, 2, 3]), (4, [0, 1, 2, 3])])

@@ -21,7 +21,7 @@ X = np.array([[0, 1.5, 0], [0, 0, 0], [2.5, 0, 1]], dtype=np.float32)
 def test_round_trip_keeps_values_and_layout(
     tmp_path: Path, x: np.ndarray[tuple[int, int], np.dtype[np.float32]]
 ) -> None:
-    save_split(tmp_path / "split.safetensors", LabelledData(x, Y))
+    save_split(tmp_path / "split.safetensors", LabelledData.of_labels(x, Y))
     back = load_split(tmp_path / "split.safetensors")
     assert back.is_sparse == sparse.issparse(x)
     np.testing.assert_array_equal(back.x.toarray() if back.is_sparse else back.x, X)  # type: ignore[union-attr]
@@ -36,7 +36,7 @@ def test_constant_column_is_the_last_one() -> None:
 
 def test_rows_must_agree() -> None:
     with pytest.raises(BadInput, match="3 rows of features but 2 rows of labels"):
-        LabelledData(X, Y[:2])
+        LabelledData.of_labels(X, Y[:2])
 
 
 def test_digits_split_is_a_partition_of_the_images() -> None:

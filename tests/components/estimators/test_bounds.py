@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from multilogger.components.actions.labels import all_actions, log_probability_table
+from multilogger.components.actions.labels import Labels, all_actions, log_probability_table
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.bounds import (
     Certificate,
@@ -106,7 +106,7 @@ LOG_PROPENSITIES = np.stack([log_probability_table(h, all_actions(2)).ravel() fo
 CHANCE = 0.5 * np.exp(LOG_PROPENSITIES)
 LOSS = np.array([0.0, 0.5, 1.0, 2.0, 0.0, 0.5, 2.0, 1.0])
 RISK = float(np.sum(0.5 * np.exp(LOG_TARGET) * LOSS))
-EXACT = [exact_divergence(TARGET, h) for h in LOGGERS]
+EXACT = [exact_divergence(Labels(TARGET.shape[1]), TARGET, h) for h in LOGGERS]
 
 
 @pytest.mark.parametrize("eta", [0.05, 0.3])
@@ -121,7 +121,7 @@ def test_theorem_3_2_holds_in_simulated_logs(eta: float) -> None:
 
 def test_corollary_and_theorem_6_1_hold_in_simulated_logs() -> None:
     naive = simulate(naive_risk, lambda value: naive_certificate(value, COUNTS, EXACT, max_loss=2.0, eta=0.1))
-    average = enumerated_average_divergence(TARGET, LOGGERS, COUNTS)
+    average = enumerated_average_divergence(Labels(TARGET.shape[1]), TARGET, LOGGERS, COUNTS)
     balanced = simulate(
         balanced_risk, lambda value: balanced_certificate(value, 40, average, max_loss=2.0, eta=0.1)
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilogger.components.actions.labels import Matrix, all_actions, log_probability_table
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import all_actions, log_probability_table
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import (
     Estimate,

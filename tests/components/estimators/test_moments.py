@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from multilogger.components.actions.labels import Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import (
     Estimate,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from multilogger.components.actions.labels import Actions, Matrix, Vector, all_actions, marginals, sample
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.labels import all_actions, marginals, sample
 from multilogger.components.evaluation.loss_model import LabelRidge, ModelRows, draw_folds
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated_world import make_world
-from multilogger.components.actions.labels import Vector, all_actions, log_probability_table
+from multilogger.components.actions.arrays import Vector
+from multilogger.components.actions.labels import all_actions, log_probability_table
 from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,
     balanced_doubly_robust,

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from multilogger.components.actions.labels import Matrix, log_probability
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import log_probability
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import log_mixture

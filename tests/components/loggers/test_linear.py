@@ -17,7 +17,7 @@ from multilogger.components.loggers.linear import LinearPolicy, load_policies, s
 def logistic_problem(rng: np.random.Generator, rows: int = 400) -> LabelledData:
     x = rng.normal(size=(rows, 3)).astype(np.float32)
     truth = np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 3.0]])
-    return LabelledData(x, (rng.random((rows, 2)) < expit(x @ truth.T)).astype(np.uint8))
+    return LabelledData.of_labels(x, (rng.random((rows, 2)) < expit(x @ truth.T)).astype(np.uint8))
 
 
 def test_fit_is_the_stationary_point_of_the_penalised_likelihood(rng: np.random.Generator) -> None:
@@ -32,7 +32,7 @@ def test_fit_is_the_stationary_point_of_the_penalised_likelihood(rng: np.random.
 
 def test_sparse_and_dense_features_give_the_same_logger(rng: np.random.Generator) -> None:
     data = logistic_problem(rng)
-    thin = LabelledData(sparse.csr_array(data.x), data.y)
+    thin = LabelledData.of_labels(sparse.csr_array(data.x), data.y)
     np.testing.assert_allclose(fit_crf(data, 0.1), fit_crf(thin, 0.1), atol=1e-4)
     policy = LinearPolicy(fit_crf(data, 0.1))
     np.testing.assert_allclose(policy.logits(data.x), policy.logits(thin.x), atol=1e-5)
@@ -44,7 +44,7 @@ def test_label_of_one_class_gets_the_smoothed_rate(
 ) -> None:
     x = rng.normal(size=(50, 3)).astype(np.float32)
     y = np.full((50, 1), constant, dtype=np.uint8)
-    policy = LinearPolicy(fit_crf(LabelledData(x, y), 0.1))
+    policy = LinearPolicy(fit_crf(LabelledData.of_labels(x, y), 0.1))
     np.testing.assert_allclose(marginals(policy.logits(x)), smoothed)
     sharp = marginals(LinearPolicy(policy.weights, alpha=2.0).logits(x))
     assert np.all((sharp > 0) & (sharp < 1))

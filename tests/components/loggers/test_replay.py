@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from multilogger.components.actions.labels import Matrix, hamming, marginals
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import Labels, hamming, marginals
 from multilogger.components.log.columns import find_columns
 from multilogger.components.log.disk import to_rows
 from multilogger.components.log.files import ColumnBatch
@@ -27,7 +28,7 @@ def replay_all(
     r: int,
     p: ReplayPlan,
 ) -> LogRows:
-    return together(list(replay_pass(logits, truth, j, r, p)))
+    return together(list(replay_pass(Labels(truth.shape[1]), logits, truth, j, r, p)))
 
 
 def problem(
@@ -104,7 +105,7 @@ def test_split_by_context_keeps_a_context_on_one_side() -> None:
 def test_rows_survive_arrow(rng: np.random.Generator) -> None:
     logits, truth = problem(rng)
     rows = replay_all(logits, truth, 0, 0, plan())
-    schema = log_schema(6, 2, LogOrigin("yeast", 3, 0, 0.05, 1))
+    schema = log_schema(Labels(6), 2, LogOrigin("yeast", 3, 0, 0.05, 1))
     table = to_table(rows, schema)
     columns = find_columns([*table.column_names, "logger"], contexts_given=True)
     back = to_rows(ColumnBatch("log", np.arange(len(table)), table.to_batches()[0]), columns)

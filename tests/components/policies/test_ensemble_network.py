@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.labels import GREEDY, LARGEST_LOGIT, sharpened
+from multilogger.components.actions.labels import LARGEST_LOGIT, sharpened
+from multilogger.components.actions.space import GREEDY
+from multilogger.components.actions.torch_labels import TorchLabels
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
 
@@ -19,18 +21,18 @@ def make_members(count: int = 3) -> list[PolicyNetwork]:
 def test_probabilities_are_averaged_not_logits() -> None:
     members = make_members()
     expected = sum(torch.sigmoid(member(X)) for member in members) / 3
-    torch.testing.assert_close(torch.sigmoid(EnsembleNetwork(members)(X)), expected)
+    torch.testing.assert_close(torch.sigmoid(EnsembleNetwork(members, TorchLabels())(X)), expected)
 
 
 def test_sharpness_scales_the_logits() -> None:
-    ensemble = EnsembleNetwork(make_members())
+    ensemble = EnsembleNetwork(make_members(), TorchLabels())
     soft = ensemble(X)
     ensemble.sharpen(3.0)
     torch.testing.assert_close(ensemble(X), 3.0 * soft)
 
 
 def test_greedy_takes_the_likelier_side_and_stays_finite() -> None:
-    ensemble = EnsembleNetwork(make_members(), GREEDY)
+    ensemble = EnsembleNetwork(make_members(), TorchLabels(), GREEDY)
     with torch.no_grad():
         logits, p = ensemble(X), ensemble.probabilities(X)
     assert torch.equal(logits > 0, p > 0.5)
@@ -39,14 +41,14 @@ def test_greedy_takes_the_likelier_side_and_stays_finite() -> None:
 
 
 def test_probabilities_that_round_to_one_keep_finite_logits() -> None:
-    ensemble = EnsembleNetwork(make_members(1))
+    ensemble = EnsembleNetwork(make_members(1), TorchLabels())
     with torch.no_grad():
         list(ensemble.parameters())[-1].fill_(1e4)
     assert torch.isfinite(ensemble(X)).all()
 
 
 def test_probabilities_from_elsewhere_are_sharpened_alike() -> None:
-    ensemble = EnsembleNetwork(make_members(), 3.0)
+    ensemble = EnsembleNetwork(make_members(), TorchLabels(), 3.0)
     with torch.no_grad():
         p, logits = ensemble.probabilities(X).double().numpy(), ensemble(X).double().numpy()
     np.testing.assert_allclose(sharpened(p, 3.0), logits, atol=1e-4)
@@ -54,6 +56,9 @@ def test_probabilities_from_elsewhere_are_sharpened_alike() -> None:
 
 
 def test_sharpness_is_part_of_the_state() -> None:
-    ensemble, other = EnsembleNetwork(make_members(), 5.0), EnsembleNetwork(make_members())
+    ensemble, other = (
+        EnsembleNetwork(make_members(), TorchLabels(), 5.0),
+        EnsembleNetwork(make_members(), TorchLabels()),
+    )
     other.load_state_dict(ensemble.state_dict())
     assert float(other.sharpness) == 5.0

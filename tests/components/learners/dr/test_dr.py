@@ -10,21 +10,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, expected_hamming
-from multilogger.components.datasets.labelled_data import Features, Labels
+from multilogger.components.actions.arrays import Actions, Matrix
+from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.datasets.losses import CROWDING
 from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.estimators.doubly_robust import balanced_doubly_robust
-from multilogger.components.learners.additive.figures import additive_predictions
-from multilogger.components.learners.additive.model import AdditiveModel
-from multilogger.components.learners.additive.rows import GroupedRows
 from multilogger.components.learners.dr.influence import MemoryInfluence, StreamedInfluence
 from multilogger.components.learners.dr.rows import (
-    FoldedModel,
     MemoryPolicyRows,
     PolicyBatch,
     StreamedPolicyRows,
 )
+from multilogger.components.learners.loss_models.additive import AdditiveModel
+from multilogger.components.learners.loss_models.additive_rows import GroupedRows
+from multilogger.components.learners.loss_models.figures import predictions
+from multilogger.components.learners.loss_models.form import AdditiveForm, FoldedModel
 from multilogger.components.learners.training.objectives import BALANCED
 from multilogger.components.learners.training.row_batches import StreamedRows
 from multilogger.components.log.disk import StreamedLog
@@ -40,7 +41,7 @@ SETTINGS = EverySetting(
 )  # fmt: skip
 
 
-def linear_logits(x: Features, truth: Labels, alpha: float) -> Matrix:
+def linear_logits(x: Features, truth: Actions, alpha: float) -> Matrix:
     """A policy fitted to the truth by least squares, sharpened or flattened."""
     wide = np.column_stack([np.asarray(x), np.ones(x.shape[0])]).astype(np.float64)
     return np.asarray(alpha * wide @ np.linalg.lstsq(wide, 2.0 * truth - 1.0, rcond=None)[0])
@@ -57,7 +58,7 @@ def pairwise() -> TrainingLog:
         (j, rows)
         for j in range(2)
         for r in range(3)
-        for rows in replay_pass(logits, train.y, j, r, plan, CROWDING)
+        for rows in replay_pass(train.space, logits, train.y, j, r, plan, CROWDING)
     ]
     return TrainingLog(
         x=x,
@@ -67,6 +68,7 @@ def pairwise() -> TrainingLog:
         log_propensities=np.concatenate([rows.log_propensities for _, rows in parts]),
         logger=np.concatenate([np.full(len(rows.delta), j) for j, rows in parts]),
         validation=np.concatenate([rows.validation for _, rows in parts]),
+        space=train.space,
         logger_logits=tuple(logits),
         truth=train.y,
     )
@@ -81,14 +83,14 @@ def test_additive_estimate_is_biased_where_the_loss_is_pairwise_and_the_correcte
     generator = torch.Generator().manual_seed(0)
     part, held_out = pairwise.part(validation=False), pairwise.part(validation=True)
     model = AdditiveModel(
-        torch.from_numpy(pairwise.x), GroupedRows(part), pairwise.labels, SETTINGS, generator
+        torch.from_numpy(pairwise.x), GroupedRows(part), pairwise.space.size, SETTINGS, generator
     )
     for _ in range(SETTINGS.epochs):
         model.run_epoch()
-    predictions = additive_predictions(held_out, model.out_of_fold(), policy)
-    corrected = balanced_doubly_robust(held_out.under(policy), predictions)
-    alone = predictions.q_target.mean()
-    spread = predictions.q_target.std() / math.sqrt(len(predictions.q_target))
+    modelled = predictions(held_out, FoldedModel(AdditiveForm(), model.out_of_fold()), policy)
+    corrected = balanced_doubly_robust(held_out.under(policy), modelled)
+    alone = modelled.q_target.mean()
+    spread = modelled.q_target.std() / math.sqrt(len(modelled.q_target))
     assert abs(alone - risk) > 5 * spread
     assert abs(alone - risk) > 5 * corrected.standard_error
     assert abs(corrected.value - risk) < 3 * corrected.standard_error
@@ -136,8 +138,8 @@ def test_objective_is_the_estimator(log: TrainingLog) -> None:
     """On all training rows at once the mini-batch objective is R_dr of the same weights and clip."""
     part, rng = log.part(validation=False), np.random.default_rng(0)
     p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
-    model = additive_predictions(part, p, logits)
-    batch = whole_log(log, FoldedModel(p))
+    model = predictions(part, FoldedModel(AdditiveForm(), p), logits)
+    batch = whole_log(log, FoldedModel(AdditiveForm(), p))
     tensor = torch.from_numpy(logits).float()[batch.context]
     ours = batch.risk(tensor, clip=1e9)
     expected = balanced_doubly_robust(part.under(logits), model).value
@@ -146,7 +148,7 @@ def test_objective_is_the_estimator(log: TrainingLog) -> None:
 
 def test_gradient_of_the_objective(log: TrainingLog) -> None:
     rows = MemoryPolicyRows(log.part(validation=False), SETTINGS.context_batch, torch.Generator())
-    rows.set_model(FoldedModel(np.random.default_rng(1).random((log.contexts, 3))))
+    rows.set_model(FoldedModel(AdditiveForm(), np.random.default_rng(1).random((log.contexts, 3))))
     small = rows.batch(0, torch.arange(4))
     batch = replace(
         small,
@@ -165,10 +167,10 @@ def fitted(log: TrainingLog) -> FoldedModel:
     """An additive model, a few epochs old."""
     generator = torch.Generator().manual_seed(0)
     rows, x = GroupedRows(log.part(validation=False)), torch.from_numpy(densify(log.x))
-    model = AdditiveModel(x, rows, log.labels, SETTINGS, generator)
+    model = AdditiveModel(x, rows, log.space.size, SETTINGS, generator)
     for _ in range(3):
         model.run_epoch()
-    return FoldedModel(model.out_of_fold())
+    return FoldedModel(AdditiveForm(), model.out_of_fold())
 
 
 def test_influence_from_a_log_on_disk_is_that_of_its_rows(
@@ -190,7 +192,10 @@ def test_objective_on_all_rows_from_disk_is_that_in_memory(
     log = make_log(passes=(3, 3))  # as many rows of each logger, so that one batch holds all of them once
     streamed = open_streamed_log(write_log(log, tmp_path), log.x)
     rng = np.random.default_rng(0)
-    model, logits = FoldedModel(rng.random((log.contexts, 3))), rng.normal(size=(log.contexts, 3))
+    model, logits = (
+        FoldedModel(AdditiveForm(), rng.random((log.contexts, 3))),
+        rng.normal(size=(log.contexts, 3)),
+    )
     source = StreamedRows(streamed, BALANCED, replace(SETTINGS, batch_size=10**6), 0)
     rows = StreamedPolicyRows(streamed, source)
     rows.set_model(model)

@@ -153,10 +153,12 @@ def test_batch_of_all_contexts_has_the_exact_constraint(
     learner.run_epoch()
     logits, counts = learner.snapshot().logits, learner.measure.counts
     if objective.average:
-        expected = harmonic_divergence_bound(logits, log.logger_logits, counts).log_d2
+        expected = harmonic_divergence_bound(log.space, logits, log.logger_logits, counts).log_d2
     else:
         c = np.exp(learner.log_shares().double().numpy())
-        expected = math.log(c @ [exact_divergence(logits, table).d2 for table in log.logger_logits])
+        expected = math.log(
+            c @ [exact_divergence(log.space, logits, table).d2 for table in log.logger_logits]
+        )
     least = learner.nearest.log_least(learner.log_shares(), objective.average)
     assert learner.excess() == pytest.approx(expected - least - math.log1p(quick.kappa), abs=1e-5)
     assert learner.record(1).constraint == pytest.approx(math.expm1(expected), rel=1e-4)

@@ -34,7 +34,7 @@ def searched(loggers: KnownLoggers, log_shares: torch.Tensor, average: bool) -> 
 def test_least_is_that_of_a_search(shares: tuple[float, float], average: bool) -> None:
     loggers, log_shares = crf_loggers(0.05, 4.0), torch.tensor(shares, dtype=torch.float64).log()
     found, best = (
-        Candidates.of(loggers).log_least(log_shares, average),
+        Candidates.of(loggers, loggers).log_least(log_shares, average),
         searched(loggers, log_shares, average),
     )
     assert best > 0.01, "these loggers differ"
@@ -45,11 +45,12 @@ def test_equal_loggers_and_a_single_one_leave_nothing_to_exceed() -> None:
     for loggers in (crf_loggers(1.0, 1.0), crf_loggers(2.0)):
         count = loggers.logits.shape[1]
         log_shares = torch.full((count,), -math.log(count), dtype=torch.float64)
-        assert Candidates.of(loggers).log_least(log_shares, False) == pytest.approx(0.0, abs=1e-9)
+        assert Candidates.of(loggers, loggers).log_least(log_shares, False) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_many_loggers_have_a_bounded_number_of_candidates() -> None:
-    many = Candidates.of(crf_loggers(*np.geomspace(0.05, 2.0, 8)))
+    loggers = crf_loggers(*np.geomspace(0.05, 2.0, 8))
+    many = Candidates.of(loggers, loggers)
     assert many.log_moments.shape == (8 + 28, 3, 8)
     log_shares = torch.full((8,), -math.log(8), dtype=torch.float64)
     assert (

@@ -31,8 +31,8 @@ def divergence(learner: ConstrainedLearner, log: TrainingLog) -> float:
     """What the constraint holds down, enumerated for h_avg."""
     counts = learner.measure.counts
     if learner.objective.average:
-        return enumerated_average_divergence(learner.logits(), log.logger_logits, counts).d_f
-    values = [exact_divergence(learner.logits(), table).d_f for table in log.logger_logits]
+        return enumerated_average_divergence(log.space, learner.logits(), log.logger_logits, counts).d_f
+    values = [exact_divergence(log.space, learner.logits(), table).d_f for table in log.logger_logits]
     return float(counts @ np.array(values) / counts.sum())
 
 
@@ -96,7 +96,7 @@ def test_warmed_up_gauge_reports_a_part_of_the_divergence(log: TrainingLog, quic
     for _ in range(30):
         learner.constraint.enforce()
     for j, value in enumerate(learner.constraint.variational()):
-        exact = exact_divergence(learner.logits(), log.logger_logits[j]).d_f
+        exact = exact_divergence(log.space, learner.logits(), log.logger_logits[j]).d_f
         # F is a lower bound on fresh rows; T has seen these few hundred often, and may exceed it on them.
         assert 0.3 * exact < value < 2.0 * exact
 

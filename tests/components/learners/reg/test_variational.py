@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions import torch_labels
-from multilogger.components.actions.labels import all_actions
+from multilogger.components.actions.labels import Labels, all_actions
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import exact_divergence
 from multilogger.components.learners.reg.discriminators import Discriminators
@@ -24,7 +24,7 @@ X = torch.tensor([[-1.0, 0.5], [0.0, -1.0], [1.0, 0.0], [0.5, 1.0]])
 H = torch.tensor([[1.0, -0.5], [0.3, 0.8], [-1.0, 0.0], [0.5, 1.2]])
 H_J = torch.tensor([[0.0, 0.2], [-0.2, 0.0], [0.1, -0.3], [0.0, 0.1]])
 ACTIONS = torch.from_numpy(all_actions(2)).float()
-D_F = exact_divergence(H.double().numpy(), H_J.double().numpy()).d_f
+D_F = exact_divergence(Labels(H.shape[1]), H.double().numpy(), H_J.double().numpy()).d_f
 
 
 def probabilities(logits: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk
 from multilogger.components.estimators.weights import SELF_NORMALISED
 from multilogger.components.learners.training.disk_measure import StreamedMeasure, WeightSpread

@@ -27,7 +27,7 @@ def test_a_logger_judged_by_its_own_log(log: TrainingLog) -> None:
     assert record.effective_share[1] == pytest.approx(1.0)
     assert record.largest_weight[1] == pytest.approx(1.0)
     assert record.log_d2[1] == pytest.approx(0.0, abs=1e-9)
-    d_f = exact_divergence(log.logger_logits[1], log.logger_logits[0]).d_f
+    d_f = exact_divergence(log.space, log.logger_logits[1], log.logger_logits[0]).d_f
     assert record.constraint == pytest.approx(4 / 7 * d_f, rel=0.01)
     assert record.slack == pytest.approx(2.0 - record.constraint)
 

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from multilogger.components.actions.labels import Labels
 from multilogger.components.learners.training.shuffle import (
     LoggerStream,
     Records,
@@ -16,7 +17,7 @@ from multilogger.components.learners.training.shuffle import (
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 
-KIND = record_type(3)
+KIND = record_type(Labels(3))
 
 
 def numbered(count: int, block: int) -> Iterator[Records]:

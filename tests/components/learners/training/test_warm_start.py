@@ -6,7 +6,8 @@ import pytest
 import torch
 from scipy.special import expit, rel_entr
 
-from multilogger.components.actions.labels import Matrix, log_probability
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import log_probability
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training import network_learner
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
@@ -31,7 +32,7 @@ EVERY_ACTION = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T
 def cloned(log: TrainingLog, passes: int) -> Matrix:
     """Logits on all contexts of a linear policy after a warm start alone."""
     generator = torch.Generator().manual_seed(0)
-    network = PolicyNetwork(log.features, log.labels, NetworkSize((), batch_norm=False), generator)
+    network = PolicyNetwork(log.features, log.space.size, NetworkSize((), batch_norm=False), generator)
     x = torch.from_numpy(densify(log.x))
     settings = EverySetting(warm_start=passes, warm_start_rate=0.03)
     clone_best_logger(network, x, MemoryMeasure(log, NAIVE, settings.rules), settings, generator)

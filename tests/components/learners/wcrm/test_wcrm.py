@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from multilogger.components.actions.labels import Matrix, log_probability
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import log_probability
 from multilogger.components.learners.wcrm.objective import GridPoint, MemoryObjective, StreamedObjective
 from multilogger.components.learners.wcrm.wcrm import WCRMLearner
 from multilogger.components.log.disk import StreamedLog

@@ -5,14 +5,17 @@ import pytest
 import torch
 
 from multilogger.components.actions.labels import all_actions, hamming, log_probability_table
-from multilogger.components.learners.additive.figures import MemoryFigures, StreamedFigures
-from multilogger.components.learners.additive.model import (
+from multilogger.components.learners.loss_models.additive import (
     AdditiveModel,
-    additive_loss,
-    context_folds,
-    expected_additive_loss,
 )
-from multilogger.components.learners.additive.rows import ContextMoments, GroupedRows, whitened_residuals
+from multilogger.components.learners.loss_models.additive_rows import (
+    ContextMoments,
+    GroupedRows,
+    whitened_residuals,
+)
+from multilogger.components.learners.loss_models.ensemble import context_folds
+from multilogger.components.learners.loss_models.figures import MemoryFigures, StreamedFigures
+from multilogger.components.learners.loss_models.form import AdditiveForm, additive_loss
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.policies.policy import Standardisation
@@ -24,7 +27,7 @@ SETTINGS = EverySetting(hidden=(8,), batch_norm=False, risk_rate=1e-2, context_b
 def fit(log: TrainingLog, settings: EverySetting = SETTINGS, epochs: int = 15) -> AdditiveModel:
     x = Standardisation.fit(log.x)(log.x)
     generator = torch.Generator().manual_seed(0)
-    model = AdditiveModel(x, GroupedRows(log.part(validation=False)), log.labels, settings, generator)
+    model = AdditiveModel(x, GroupedRows(log.part(validation=False)), log.space.size, settings, generator)
     for _ in range(epochs):
         model.run_epoch()
     return model
@@ -45,7 +48,7 @@ def test_expected_loss_is_the_sum_over_all_actions() -> None:
     p, logits, actions = rng.random((4, 3)), rng.normal(size=(4, 3)), all_actions(3)
     table = np.stack([additive_loss(np.tile(row, (8, 1)), actions) for row in p])
     expected = (np.exp(log_probability_table(logits, actions)) * table).sum(axis=1)
-    np.testing.assert_allclose(expected_additive_loss(p, logits), expected, rtol=1e-12)
+    np.testing.assert_allclose(AdditiveForm().expected(p, logits), expected, rtol=1e-12)
 
 
 def test_whitening_solves_with_the_covariance_of_a_context() -> None:
@@ -60,8 +63,8 @@ def test_whitening_solves_with_the_covariance_of_a_context() -> None:
 
 def test_out_of_fold_error_nears_that_of_the_truth(log: TrainingLog) -> None:
     model = fit(log)
-    figures = MemoryFigures(log.part(validation=False), log.part(validation=True))
-    ignorant = figures.squared_error(np.full((log.contexts, log.labels), 0.5))
+    figures = MemoryFigures(AdditiveForm(), log.part(validation=False), log.part(validation=True))
+    ignorant = figures.squared_error(np.full((log.contexts, log.space.size), 0.5))
     assert figures.squared_error(model.out_of_fold()) < 0.75 * ignorant
     assert log.truth is not None
     assert ((model.out_of_fold() > 0.5) == log.truth).mean() > 0.75
@@ -113,8 +116,8 @@ def test_moments_of_a_log_on_disk_pull_as_its_rows_do(log: TrainingLog, streamed
 def test_figures_of_a_log_on_disk_are_those_of_its_rows(log: TrainingLog, streamed: StreamedLog) -> None:
     rng = np.random.default_rng(4)
     p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
-    memory = MemoryFigures(log.part(validation=False), log.part(validation=True))
-    disk = StreamedFigures(streamed, ContextMoments(streamed))
+    memory = MemoryFigures(AdditiveForm(), log.part(validation=False), log.part(validation=True))
+    disk = StreamedFigures(AdditiveForm(), streamed, ContextMoments(streamed))
     assert disk.squared_error(p) == pytest.approx(memory.squared_error(p), rel=1e-10)
     assert disk.model(p, logits, 3.0) == pytest.approx(memory.model(p, logits, 3.0), rel=1e-10)
     for found, expected in zip(

@@ -1,20 +1,18 @@
-"""What an additive model and its policies are worth on a log in memory, or on one on disk."""
+"""What a loss model and its policies are worth on a log in memory, or on one on disk."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import torch
 
-from multilogger.components.actions.labels import Matrix
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.estimators.doubly_robust import ModelledLoss, balanced_doubly_robust
 from multilogger.components.estimators.ips import equal_estimate
 from multilogger.components.estimators.moments import LoggerMoments
 from multilogger.components.estimators.weights import WeightRule, importance_weights
-from multilogger.components.learners.additive.model import additive_loss, expected_additive_loss
-from multilogger.components.learners.additive.rows import AdditiveRows, ContextMoments, GroupedRows
+from multilogger.components.learners.loss_models.form import FoldedModel, LossForm
 from multilogger.components.learners.training.measure import Risk
-from multilogger.components.log.disk import LearnerLog, PolicyTable, StreamedLog
+from multilogger.components.log.disk import PolicyTable, StreamedLog
 from multilogger.components.log.memory import LogPart
 
 
@@ -28,8 +26,8 @@ class ModelFigures(NamedTuple):
     corrected_risk: float
 
 
-class AdditiveFigures(Protocol):
-    """Figures of models p (m, q) and of policies by their logits (m, q)."""
+class LossFigures(Protocol):
+    """Figures of models p (m, size) and of policies by their logits (m, size)."""
 
     def squared_error(self, p: Matrix) -> float: ...
 
@@ -39,30 +37,31 @@ class AdditiveFigures(Protocol):
         """The self-normalised balanced risk of each policy on validation rows."""
 
 
-class AdditiveView(NamedTuple):
-    """What an additive model is fitted to, and what is measured of it."""
+class TrainingSums(Protocol):
+    """What is left of the training rows of a log on disk."""
 
-    rows: AdditiveRows
-    figures: AdditiveFigures
+    def squared_error(self, p: Matrix) -> float:
+        """sum_i (delta_i - q(x_i, y_i))^2 over them."""
 
 
 class MemoryFigures:
     """From rows in memory."""
 
-    def __init__(self, train: LogPart, validation: LogPart) -> None:
-        self.train, self.validation = train, validation
+    def __init__(self, form: LossForm, train: LogPart, validation: LogPart) -> None:
+        self.form, self.train, self.validation = form, train, validation
 
     def squared_error(self, p: Matrix) -> float:
         parts = (self.train, self.validation)
-        squares = [np.square(part.delta - additive_loss(p[part.context], part.action)) for part in parts]
+        squares = [np.square(part.delta - self.form.logged(p, part.context, part.action)) for part in parts]
         return float(np.concatenate(squares).mean())
 
     def model(self, p: Matrix, logits: Matrix, clip: float) -> ModelFigures:
-        modelled = additive_predictions(self.validation, p, logits)
+        model = FoldedModel(self.form, p)
+        modelled = predictions(self.validation, model, logits)
         corrected = balanced_doubly_robust(self.validation.under(logits), modelled, WeightRule(clip))
         return ModelFigures(
             squared_error=self.squared_error(p),
-            modelled_risk=float(additive_predictions(self.train, p, logits).q_target.mean()),
+            modelled_risk=float(predictions(self.train, model, logits).q_target.mean()),
             corrected_risk=corrected.value,
         )
 
@@ -72,27 +71,24 @@ class MemoryFigures:
 
 
 class StreamedFigures:
-    """From the moments of training rows, and one pass over the validation rows for each question."""
+    """From sums over training rows, and one pass over the validation rows for each question."""
 
-    def __init__(self, log: StreamedLog, moments: ContextMoments) -> None:
-        self.log, self.moments = log, moments
+    def __init__(self, form: LossForm, log: StreamedLog, train: TrainingSums) -> None:
+        self.form, self.log, self.train = form, log, train
 
     def squared_error(self, p: Matrix) -> float:
-        squares = self._train_squares(p)
+        squares = self.train.squared_error(p)
         for chunk in self.log.chunks(validation=True):
-            residual = chunk.delta - additive_loss(p[chunk.context], chunk.action)
+            residual = chunk.delta - self.form.logged(p, chunk.context, chunk.action)
             squares += float(residual @ residual)
         return squares / self.log.rows
 
-    def _train_squares(self, p: Matrix) -> float:
-        return float(self.moments.squared_residuals(torch.from_numpy(p)[self.moments.context]).sum())
-
     def model(self, p: Matrix, logits: Matrix, clip: float) -> ModelFigures:
         """All three in one pass."""
-        policy, expected = PolicyTable.of(self.log.space, logits), expected_additive_loss(p, logits)
-        squares, corrected = self._train_squares(p), 0.0
+        policy, expected = PolicyTable.of(self.log.space, logits), self.form.expected(p, logits)
+        squares, corrected = self.train.squared_error(p), 0.0
         for chunk in self.log.chunks(validation=True):
-            residual = chunk.delta - additive_loss(p[chunk.context], chunk.action)
+            residual = chunk.delta - self.form.logged(p, chunk.context, chunk.action)
             weights = importance_weights(chunk.under(policy).log_target, chunk.log_average, clip)
             squares += float(residual @ residual)
             corrected += float(expected[chunk.context].sum() + weights @ residual)
@@ -113,16 +109,6 @@ class StreamedFigures:
         return [Risk.of(equal_estimate(own, self_normalised=True)) for own in moments]
 
 
-def additive_predictions(part: LogPart, p: Matrix, logits: Matrix) -> ModelledLoss:
-    """What the model p (m, q) says of rows, under the policy of given logits (m, q)."""
-    expected = expected_additive_loss(p, logits)
-    return ModelledLoss(additive_loss(p[part.context], part.action), expected[part.context])
-
-
-def open_additive(log: LearnerLog) -> AdditiveView:
-    """What an additive loss model is fitted to, and its figures."""
-    if isinstance(log, StreamedLog):
-        moments = ContextMoments(log)
-        return AdditiveView(moments, StreamedFigures(log, moments))
-    train, validation = log.part(validation=False), log.part(validation=True)
-    return AdditiveView(GroupedRows(train), MemoryFigures(train, validation))
+def predictions(part: LogPart, model: FoldedModel, logits: Matrix) -> ModelledLoss:
+    """What a model says of rows, under the policy of given logits (m, size)."""
+    return ModelledLoss(model.logged(part.context, part.action), model.expected(logits)[part.context])

@@ -3,9 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.actions.labels import Matrix, marginals
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.labels import Labels, marginals
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
-from multilogger.components.learners.additive.additivity import additivity_test, logging_marginals
+from multilogger.components.learners.loss_models.additivity import additivity_test, logging_marginals
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
@@ -21,7 +22,10 @@ def make_log(seed: int, loss: Loss, contexts: int = 120) -> TrainingLog:
     logits = [alpha * (x @ slopes).astype(np.float64) for alpha in (0.05, 1.0)]
     plan = ReplayPlan(seed, 0.5, SplitBy.ROW, 10_000)
     parts = [
-        (j, rows) for j in range(2) for r in range(2) for rows in replay_pass(logits, truth, j, r, plan, loss)
+        (j, rows)
+        for j in range(2)
+        for r in range(2)
+        for rows in replay_pass(Labels(LABELS), logits, truth, j, r, plan, loss)
     ]
     return TrainingLog(
         x=x,
@@ -31,6 +35,7 @@ def make_log(seed: int, loss: Loss, contexts: int = 120) -> TrainingLog:
         log_propensities=np.concatenate([rows.log_propensities for _, rows in parts]),
         logger=np.concatenate([np.full(len(rows.delta), j) for j, rows in parts]),
         validation=np.concatenate([rows.validation for _, rows in parts]),
+        space=Labels(LABELS),
         logger_logits=tuple(logits),
     )
 

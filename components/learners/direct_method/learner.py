@@ -1,30 +1,30 @@
-"""`additive`, the direct method: fit the additive loss model, then take the labels that it finds most likely.
+"""The direct method: fit a model of the loss, then take what it finds best.
 
-No label is ever seen; the model is fitted to the logged losses alone. `additive-soft` draws its labels, as
-sharply as the validation rows can vouch for, which suits a policy whose log is to be learned from again.
+No true action is ever seen; the model is fitted to the logged losses alone. `additive-soft` draws its labels,
+as sharply as the validation rows can vouch for, which suits a policy whose log is to be learned from again.
 """
 
 import dataclasses
 
 import torch
 
-from multilogger.components.actions.labels import GREEDY, Matrix, sharpened
-from multilogger.components.learners.additive.figures import open_additive
-from multilogger.components.learners.additive.method import AdditiveSettings
-from multilogger.components.learners.additive.model import AdditiveModel
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.space import GREEDY
+from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
+from multilogger.components.learners.loss_models.settings import LossModelSettings
 from multilogger.components.learners.training.network_learner import open_measure
 from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation, network_logits
 
 SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
 
 
-class AdditiveLearner:
+class DirectMethodLearner:
     """The policy is the average of the model's members, greedy or soft.
 
     The epoch is the one of least squared error on contexts that a member has not seen: rows of the validation
@@ -32,15 +32,16 @@ class AdditiveLearner:
     A log on disk is read once for the moments that the model is fitted to, then only to measure each epoch.
     """
 
-    def __init__(self, log: LearnerLog, soft: bool, settings: AdditiveSettings, seed: int) -> None:
-        self.settings, self.soft = settings, soft
+    def __init__(self, log: LearnerLog, soft: bool, settings: LossModelSettings, seed: int) -> None:
+        self.settings, self.soft, self.space = settings, soft, log.space
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        rows, self.figures = open_additive(log)
+        view = open_loss_model(log)
+        self.figures = view.figures
         self.measure = open_measure(log, BALANCED, rules_of(settings))
-        self.model = AdditiveModel(self.x, rows, log.labels, settings, self.generator)
-        self.ensemble = EnsembleNetwork(self.model.members, GREEDY)
+        self.model = fit_loss_model(view, self.x, log.space.size, settings, self.generator)
+        self.ensemble = self.model.network(self.model.members, GREEDY)
         self.network: PolicyNetwork = self.ensemble
 
     @property
@@ -67,7 +68,7 @@ class AdditiveLearner:
         p = self.model.out_of_fold()
         if self.soft:
             self._soften(p)
-        blind = sharpened(p, float(self.ensemble.sharpness))
+        blind = self.space.sharpened(p, float(self.ensemble.sharpness))
         logits, counts = network_logits(self.network, self.x), self.measure.counts
         figures = self.figures.model(p, blind, self.settings.clip)
         return dataclasses.replace(
@@ -83,7 +84,7 @@ class AdditiveLearner:
 
         The sharper a policy, the fewer rows speak of it, and the larger the error.
         """
-        risks = self.figures.risks([sharpened(p, sharpness) for sharpness in SHARPNESSES])
+        risks = self.figures.risks([self.space.sharpened(p, sharpness) for sharpness in SHARPNESSES])
         scores = {sharpness: self.measure.score(r) for sharpness, r in zip(SHARPNESSES, risks, strict=True)}
         self.ensemble.sharpen(min(scores, key=scores.__getitem__))
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from multilogger.components.actions.labels import Matrix, Vector, marginals, pair_scores
+from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.labels import marginals, pair_scores
 from multilogger.components.datasets.labelled_data import Features, LabelledData
-from multilogger.components.learners.additive.model import additive_loss
+from multilogger.components.learners.loss_models.form import additive_loss
 from multilogger.components.log.memory import LogPart, TrainingLog
 from multilogger.components.loggers.crf import fit_crf
 from multilogger.components.loggers.linear import LinearPolicy
@@ -55,7 +56,7 @@ def additivity_test(log: TrainingLog, p: Matrix, seed: int = 0) -> AdditivityTes
     standard normal under additivity: given the contexts, rows are independent and u has mean zero.
     """
     chances = logging_marginals(log)
-    pairs = _choose_pairs(log.labels, np.random.default_rng(seed))
+    pairs = _choose_pairs(log.space.size, np.random.default_rng(seed))
     train, validation = log.part(validation=False), log.part(validation=True)
     if len(train.delta) > MOST_FITTED_ROWS:
         train_rows = np.random.default_rng(seed).permutation(len(train.delta))[:MOST_FITTED_ROWS]
@@ -93,7 +94,7 @@ def _imitate(log: TrainingLog, logger: int) -> LinearPolicy:
     rows = np.flatnonzero((log.logger == logger) & ~log.validation)
     rows = rows[:: max(1, len(rows) // PROPENSITY_ROWS)]
     x: Features = log.x[log.context[rows]]
-    return LinearPolicy(fit_crf(LabelledData(x, log.action[rows]), PROPENSITY_C))
+    return LinearPolicy(fit_crf(LabelledData(x, log.action[rows], log.space), PROPENSITY_C))
 
 
 @dataclass(frozen=True)

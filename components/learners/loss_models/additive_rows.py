@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multilogger.components.actions.labels import Actions, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.learners.training.tensor_rows import PaddedGroups
 from multilogger.components.log.disk import Chunk, StreamedLog
@@ -116,10 +116,10 @@ class ContextMoments:
         self._place = np.zeros(log.contexts, dtype=np.int64)
         self._place[logged] = np.arange(len(logged))
         shape = (log.loggers, len(logged))
-        self._first, self._second = torch.triu_indices(log.labels, log.labels, offset=1)
+        self._first, self._second = torch.triu_indices(log.space.size, log.space.size, offset=1)
         kind = shortest_type(int(log.train_contexts.max()))
         self.pairs = torch.zeros(*shape, len(self._first), dtype=kind)
-        self.moments = torch.zeros(*shape, log.labels, dtype=torch.float64)
+        self.moments = torch.zeros(*shape, log.space.size, dtype=torch.float64)
         self.squares = torch.zeros(shape, dtype=torch.float64)
         self.counts = torch.from_numpy(log.train_contexts[:, logged].astype(np.float64))
         for chunk in log.chunks(validation=False):
@@ -165,6 +165,10 @@ class ContextMoments:
         counts = self.counts if among is None else self.counts * among
         spread = (counts * (here * (1.0 - here)).sum(dim=1)).sum(dim=1)
         return ((self.squared_residuals(here, among) - spread) / counts.sum(dim=1)).to(p.dtype)
+
+    def squared_error(self, p: Matrix) -> float:
+        """sum_i r_i^2 over all rows, with p (m, q) at all contexts."""
+        return float(self.squared_residuals(torch.from_numpy(p)[self.context]).sum())
 
     def squared_residuals(self, p: Tensor, among: Tensor | None = None) -> Tensor:
         """sum_i r_i^2 of each logger, with p (g, q) at the groups' contexts in float64: (J,)."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.learners.additive.rows import ContextMoments, shortest_type
+from multilogger.components.learners.loss_models.additive_rows import ContextMoments, shortest_type
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log
 

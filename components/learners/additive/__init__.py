@@ -1,1 +1,0 @@
-"""The additive loss model and the direct method."""

@@ -1,0 +1,1 @@
+"""The direct method: what a model of the loss finds best."""

@@ -1,0 +1,144 @@
+"""An ensemble of networks that model the loss, each blind to one fold of the contexts."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.learners.loss_models.form import LossForm
+from multilogger.components.learners.loss_models.settings import LossModelSettings
+from multilogger.components.learners.training.state import (
+    State,
+    module_state,
+    optimiser_state,
+    restore_optimiser,
+)
+from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+
+BLOCK_CONTEXTS = 4096
+
+
+class LossEnsemble(ABC):
+    """Networks p_1(x)..p_K(x), each fitted on the rows of all contexts but those of its fold.
+
+    `context` (g,) is the context of each group of rows that a step may take; `fold` (m,) is drawn unless it
+    is given.
+    """
+
+    form: LossForm
+
+    def __init__(
+        self,
+        x: Tensor,
+        context: Tensor,
+        outputs: int,
+        settings: LossModelSettings,
+        generator: torch.Generator,
+        fold: Tensor | None = None,
+    ) -> None:
+        self.x, self.context, self.settings, self.generator = x, context, settings, generator
+        self.fold = context_folds(len(x), settings.folds, generator) if fold is None else fold
+        self.members = [
+            PolicyNetwork(x.shape[1], outputs, settings.policy_size, generator) for _ in range(settings.folds)
+        ]
+        self.optimisers = [
+            torch.optim.AdamW(member.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay)
+            for member in self.members
+        ]
+        self.epoch = 0
+
+    @abstractmethod
+    def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
+        """What member k descends at some groups of rows, from its outputs (b, size) at their contexts."""
+
+    @abstractmethod
+    def chances(self, outputs: Tensor) -> Tensor:
+        """p(x) from a network's outputs (n, size)."""
+
+    @abstractmethod
+    def network(self, members: Sequence[PolicyNetwork], sharpness: float) -> EnsembleNetwork:
+        """The policy that networks of this model's kind make together."""
+
+    def after_epoch(self) -> None:  # noqa: B027, most models have nothing to do then
+        """What is worked out anew once every member has passed."""
+
+    def run_epoch(self) -> None:
+        """Every member once through the contexts that it may see."""
+        rate = self.settings.risk_rate * _decay(self.epoch, self.settings.epochs)
+        for k, optimiser in enumerate(self.optimisers):
+            optimiser.param_groups[0]["lr"] = rate
+            seen = torch.flatten(torch.nonzero(self.seen_by(k)))
+            order = seen[torch.randperm(len(seen), generator=self.generator)]
+            for groups in torch.split(order, self.settings.context_batch):
+                if len(groups) > self.settings.batch_norm:  # no statistics of a single context
+                    self._descend(k, groups)
+        self.epoch += 1
+        self.after_epoch()
+
+    def seen_by(self, k: int) -> Tensor:
+        """Which groups of rows member k is fitted to: (g,)."""
+        return self.fold[self.context] != k
+
+    def _descend(self, k: int, groups: Tensor) -> None:
+        member, optimiser = self.members[k], self.optimisers[k]
+        member.train()
+        outputs = member(self._thinned(self.x.index_select(0, self.context[groups])))
+        loss = self.batch_loss(k, groups, outputs)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+    def _thinned(self, x: Tensor) -> Tensor:
+        """Contexts with some of their inputs left out at random, and the others scaled up for them."""
+        share = self.settings.input_dropout
+        if share == 0:
+            return x
+        kept = torch.rand(x.shape, generator=self.generator) >= share
+        return x * kept / (1.0 - share)
+
+    def out_of_fold(self, members: Sequence[PolicyNetwork] | None = None) -> Matrix:
+        """p(x) of every context by the member that has not seen it: (m, size)."""
+        chosen = self.members if members is None else members
+        tables = [self.member_chances(member, self.x[self.fold == k]) for k, member in enumerate(chosen)]
+        joined = torch.empty(len(self.x), tables[0].shape[1])
+        for k, table in enumerate(tables):
+            joined[self.fold == k] = table
+        return joined.double().numpy()
+
+    def member(self, k: int) -> Tensor:
+        """p_k(x) of every context, seen or not: (m, size)."""
+        return self.member_chances(self.members[k], self.x)
+
+    def member_chances(self, member: nn.Module, x: Tensor) -> Tensor:
+        """p(x) of contexts (n, d) by one network: (n, size)."""
+        member.eval()
+        with torch.no_grad():
+            return torch.cat([self.chances(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
+
+    def state(self) -> State:
+        state = State({}, {"epoch": self.epoch})
+        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+            state |= module_state(member).under(f"member-{k}")
+            state |= optimiser_state(optimiser).under(f"optimiser-{k}")
+        return state
+
+    def restore(self, state: State) -> None:
+        self.epoch = int(state.numbers["epoch"])
+        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+            member.load_state_dict(state.below(f"member-{k}").tensors)
+            restore_optimiser(optimiser, state.below(f"optimiser-{k}"))
+
+
+def context_folds(contexts: int, folds: int, generator: torch.Generator) -> Tensor:
+    """The fold of every context, in shares as equal as can be: (m,)."""
+    fold = torch.empty(contexts, dtype=torch.int64)
+    fold[torch.randperm(contexts, generator=generator)] = torch.arange(contexts) % folds
+    return fold
+
+
+def _decay(epoch: int, epochs: int) -> float:
+    """A half cosine from 1 to 0 over the run."""
+    return 0.5 * (1.0 + math.cos(math.pi * min(epoch / epochs, 1.0)))
