@@ -1,5 +1,6 @@
 """The files of a dataset artifact."""
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.datasets.labelled_data import LabelledData, load_split, save_split
@@ -21,6 +22,7 @@ class DatasetFacts(BaseModel):
     labels_per_row: float
     rows_without_label: int
     loss: str = HAMMING.name
+    actions: str = "labels"
 
 
 def save_dataset(
@@ -29,6 +31,7 @@ def save_dataset(
     """Write both splits and their facts; the splits apart, so that only who needs test reads it."""
     save_split(run.file("train.safetensors"), train)
     save_split(run.file("test.safetensors"), test)
+    counts = train.y.sum(axis=1) if train.space.action_shape else np.ones(train.rows)
     facts = DatasetFacts(
         name=name,
         features=train.features,
@@ -36,9 +39,10 @@ def save_dataset(
         n_train=train.rows,
         n_test=test.rows,
         sparse=train.is_sparse,
-        labels_per_row=float(train.y.sum(axis=1).mean()),
-        rows_without_label=int((train.y.sum(axis=1) == 0).sum()),
+        labels_per_row=float(counts.mean()),
+        rows_without_label=int((counts == 0).sum()),
         loss=loss,
+        actions=train.space.name,
     )
     run.save_json("dataset.json", facts.model_dump(exclude_defaults=True))
     return facts

@@ -4,12 +4,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.digits import load_digits_classes, load_digits_split
 from multilogger.components.datasets.labelled_data import TrainTest
+from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.datasets.registry import DATASETS, LIBSVM, DatasetSpec, find_dataset
 from multilogger.components.datasets.svmlight import read_svmlight
@@ -25,6 +26,7 @@ TIMEOUT_SECONDS = 30.0
 EMBEDDED: dict[str, Callable[[], TrainTest]] = {
     "digits": load_digits_split,
     "pairwise": load_pairwise_split,
+    "digits-one-of": load_digits_classes,
 }
 
 
@@ -38,10 +40,13 @@ class DownloadSettings(StageSettings):
     mirror: str | None = Field(
         default=None, description="folder or URL with LibSVM's layout; default LibSVM itself"
     )
-    train_path: Path | None = Field(default=None, description="own svmlight multi-label train file")
-    test_path: Path | None = Field(default=None, description="own svmlight multi-label test file")
+    train_path: Path | None = Field(default=None, description="own svmlight train file")
+    test_path: Path | None = Field(default=None, description="own svmlight test file")
     features: int | None = Field(default=None, ge=1, description="number of features of own files")
-    labels: int | None = Field(default=None, ge=1, description="number of labels of own files")
+    labels: int | None = Field(default=None, ge=1, description="number of labels or classes of own files")
+    actions: Literal["labels", "one-of"] = Field(
+        default="labels", description="own files are multi-label (labels) or multi-class (one-of)"
+    )
     train_sha256: str | None = Field(
         default=None, pattern="^[0-9a-f]{64}$", description="sha256 of the train file"
     )
@@ -66,13 +71,16 @@ class DownloadSettings(StageSettings):
         if all(part is None for part in own):
             find_dataset(self.dataset)
         elif any(part is None for part in own):
-            raise BadInput("your own files need all of --train, --test, --features and --labels")
+            raise BadInput("your own files need all of --train, --test, --features and --labels or --classes")
+        if self.actions == "one-of" and self.labels == 1:
+            raise BadInput("a choice needs two classes or more, got --classes 1")
         if self.mirror is not None and "://" in self.mirror and not self.mirror.startswith("http"):
             raise BadInput(f"a mirror is a folder or an http(s) URL, got {self.mirror!r}")
         return self
 
     def identity(self) -> dict[str, Any]:
-        values = super().identity()
+        """As of any stage; label vectors are what every file held before there was a choice."""
+        values = {n: v for n, v in super().identity().items() if (n, v) != ("actions", "labels")}
         return values if self.mirror is not None and "://" in self.mirror else values | {"mirror": None}
 
     @property
@@ -82,6 +90,7 @@ class DownloadSettings(StageSettings):
             return DatasetSpec(
                 self.dataset, self.features, self.labels,
                 train_file=str(self.train_path), test_file=str(self.test_path),
+                loss=USUAL_LOSS[self.actions], actions=self.actions,
             )  # fmt: skip
         return find_dataset(self.dataset)
 
@@ -102,7 +111,7 @@ def _local_file(split: str, values: Mapping[str, Any]) -> Path | None:
     own, mirror = values.get(f"{split}_path"), values.get("mirror")
     if own is not None:
         if not Path(own).is_file():
-            raise BadInput(f"there is no file {own}; --{split} takes a multi-label svmlight file")
+            raise BadInput(f"there is no file {own}; --{split} takes an svmlight file")
         return Path(own)
     spec = DATASETS.get(str(values.get("dataset")))
     if spec is None or spec.embedded or mirror is None or "://" in str(mirror):

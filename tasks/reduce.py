@@ -61,9 +61,9 @@ def _decomposed(data: TrainTest, settings: ReduceSettings, run: StageRun) -> Tra
     with run.progress("singular value decomposition", 3) as advance:
         reduction = fit_reduction(train.x, settings.svd_dims, settings.svd_seed)
         advance()
-        reduced_train = LabelledData(reduction.apply(train.x), train.y)
+        reduced_train = LabelledData(reduction.apply(train.x), train.y, train.space)
         advance()
-        reduced_test = LabelledData(reduction.apply(test.x), test.y)
+        reduced_test = LabelledData(reduction.apply(test.x), test.y, test.space)
         advance()
     save_file({"axes": np.ascontiguousarray(reduction.axes)}, run.file("svd.safetensors"))
     kept = np.cumsum(reduction.explained)

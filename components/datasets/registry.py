@@ -1,7 +1,8 @@
-"""The registered multi-label datasets (the paper's Table 1, and what we add to it)."""
+"""The registered datasets (the paper's Table 1, and what we add to it)."""
 
 from dataclasses import dataclass
 
+from multilogger.components.actions.space import ActionSpace, find_space
 from multilogger.components.errors import BadInput
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
@@ -12,7 +13,9 @@ class DatasetSpec:
     """What a dataset must look like, and where its files stand below a mirror.
 
     `n_train` and `n_test` are None when any number of rows is right (a user's own files).
-    A spec without files is embedded: it needs neither network nor mirror. `loss` is a name of `losses.py`.
+    A spec without files is embedded: it needs neither network nor mirror. `actions` is the name of an action
+    space, `labels` its size: how many labels there are, or how many classes to choose one of. `loss` is a
+    name of `losses.py`.
     """
 
     name: str
@@ -24,6 +27,12 @@ class DatasetSpec:
     test_file: str | None = None
     note: str = ""
     loss: str = "hamming"
+    actions: str = "labels"
+
+    @property
+    def space(self) -> ActionSpace:
+        """What the right action of a row is."""
+        return find_space(self.actions, self.labels)
 
     @property
     def embedded(self) -> bool:
@@ -56,6 +65,22 @@ DATASETS: dict[str, DatasetSpec] = {
             "pairwise", 12, 6, 1500, 1000, note="embedded; simulated, with a loss that is not additive",
             loss="crowding",
         ),
+        DatasetSpec(
+            "digits-one-of", 64, 10, 1257, 540, note="embedded; images of digits, one class of ten",
+            loss="zero-one", actions="one-of",
+        ),
+        DatasetSpec(
+            "satimage", 36, 6, 4501, 1929,
+            "multiclass/satimage_train.svm.bz2", "multiclass/satimage_test.svm.bz2",
+            note="soils seen from a satellite; this split is on mirrors only",
+            loss="zero-one", actions="one-of",
+        ),
+        DatasetSpec(
+            "optdigits", 64, 10, 3934, 1686,
+            "multiclass/optdigits_train.svm.bz2", "multiclass/optdigits_test.svm.bz2",
+            note="handwritten digits; this split is on mirrors only",
+            loss="zero-one", actions="one-of",
+        ),
     )
 }  # fmt: skip
 
@@ -65,6 +90,7 @@ def find_dataset(name: str) -> DatasetSpec:
     if name not in DATASETS:
         raise BadInput(
             f"unknown dataset {name!r}; choose one of {', '.join(DATASETS)}, "
-            "or give 'prepare' and 'learn' your own files with --train, --test, --features and --labels"
+            "or give 'prepare' and 'learn' your own files with --train, --test, --features and --labels "
+            "or --classes"
         )
     return DATASETS[name]

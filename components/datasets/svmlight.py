@@ -1,13 +1,17 @@
-"""Multi-label svmlight text, as LibSVM publishes it, and the checks that it must pass.
+"""Svmlight text as LibSVM publishes it, multi-label or multi-class, and the checks that it must pass.
 
-Labels are 0-based and comma-separated, features 1-based; a row may have no label at all.
+Labels are 0-based and comma-separated, and a row may have no label at all; a class is one whole number, the
+classes count from 0 or from 1. Features are 1-based.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from multilogger.components.actions.arrays import Actions
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData
 from multilogger.components.datasets.registry import DatasetSpec
 from multilogger.components.errors import BadInput
@@ -19,14 +23,18 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
 
     try:
         x, targets = load_svmlight_file(
-            str(path), n_features=spec.features, multilabel=True, zero_based=False, dtype=np.float32
+            str(path),
+            n_features=spec.features,
+            multilabel=bool(spec.space.action_shape),
+            zero_based=False,
+            dtype=np.float32,
         )
     except (ValueError, OverflowError, EOFError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise BadInput(
-            f"{path.name} is not a readable multi-label svmlight file with {spec.features} features "
-            f"({_one_line(error)}); fetch it again, or correct it or --features"
+            f"{path.name} is not a readable {KINDS[spec.actions]} svmlight file with {spec.features} "
+            f"features ({_one_line(error)}); fetch it again, or correct it or --features"
         ) from error
     if rows is not None and x.shape[0] != rows:
         raise BadInput(
@@ -39,16 +47,14 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
         raise BadInput(
             f"{path.name} holds a feature that is not finite; remove or replace NaN and infinities"
         )
-    y = _label_matrix(targets, spec.labels, path.name)
+    y = READERS[spec.actions](targets, spec.labels, path.name)
     density = x.nnz / (x.shape[0] * x.shape[1])
     csr = sparse.csr_array(x)
     csr.sort_indices()
-    return LabelledData.of_labels(csr if density < SPARSE_BELOW else csr.toarray(), y)
+    return LabelledData(csr if density < SPARSE_BELOW else csr.toarray(), y, spec.space)
 
 
-def _label_matrix(
-    targets: list[tuple[float, ...]], labels: int, name: str
-) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+def _label_matrix(targets: list[tuple[float, ...]], labels: int, name: str) -> Actions:
     """One row of 0 and 1 for each tuple of label numbers."""
     y = np.zeros((len(targets), labels), dtype=np.uint8)
     for row, present in enumerate(targets):
@@ -60,6 +66,25 @@ def _label_matrix(
                 )
             y[row, int(label)] = 1
     return y
+
+
+def _classes(targets: NDArray[np.float64], classes: int, name: str) -> Actions:
+    """The number of each row's class, from 0."""
+    # Choice: a file without class 0 that has class K counts from 1, as most of LibSVM's do.
+    first = int(len(targets) > 0 and targets.min() >= 1 and targets.max() == classes)
+    y = targets - first
+    bad = np.flatnonzero(~((y >= 0) & (y < classes) & (y == np.floor(y))))
+    if len(bad):
+        raise BadInput(
+            f"{name}, row {bad[0] + 1}: class {targets[bad[0]]:g} is outside 0..{classes - 1} and "
+            f"1..{classes}; classes are whole numbers from 0 or from 1, and --classes gives their number"
+        )
+    return y.astype(np.int64)
+
+
+KINDS = {"labels": "multi-label", "one-of": "multi-class"}
+READERS: dict[str, Callable[..., Actions]] = {"labels": _label_matrix, "one-of": _classes}
+"""By the name of the action space."""
 
 
 def _one_line(error: Exception) -> str:
