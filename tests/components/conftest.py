@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from multilogger.components.actions.labels import Labels
+from multilogger.components.actions.space import find_space
+from multilogger.components.datasets.losses import USUAL_LOSS, find_loss
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log
@@ -16,24 +17,30 @@ from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pa
 from tests.components.every_setting import EverySetting
 
 
-def _make_log(
+def make_training_log(
     contexts: int = 150,
     passes: tuple[int, ...] = (4, 3),
     seed: int = 5,
     alphas: tuple[float, ...] = (0.05, 0.4),
+    actions: str = "labels",
 ) -> TrainingLog:
-    """Three labels of four features; a nearly uniform logger and a fair one, with logs of unequal length."""
+    """Three labels, or one of three actions, of four features; a nearly uniform logger and a fair one.
+
+    Their logs have unequal lengths.
+    """
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(contexts, 4)).astype(np.float32)
     slopes = np.array([[2.0, 0.0, 0.0, 1.0], [0.0, -2.0, 1.0, 0.0], [1.0, 1.0, -2.0, 0.0]])
-    truth = (x @ slopes.T + 0.3 * rng.normal(size=(contexts, 3)) > 0).astype(np.uint8)
+    scores = x @ slopes.T + 0.3 * rng.normal(size=(contexts, 3))
+    space = find_space(actions, 3)
+    truth = (scores > 0).astype(np.uint8) if actions == "labels" else scores.argmax(axis=1)
     logits = tuple(alpha * (x @ slopes.T).astype(np.float64) for alpha in alphas)
     plan = ReplayPlan(seed, 0.25, SplitBy.ROW, 10_000)
     parts = [
         (j, rows)
         for j in range(len(logits))
         for r in range(passes[j])
-        for rows in replay_pass(Labels(truth.shape[1]), list(logits), truth, j, r, plan)
+        for rows in replay_pass(space, list(logits), truth, j, r, plan, find_loss(USUAL_LOSS[actions]))
     ]
     return TrainingLog(
         x=x,
@@ -43,13 +50,13 @@ def _make_log(
         log_propensities=np.concatenate([rows.log_propensities for _, rows in parts]),
         logger=np.concatenate([np.full(len(rows.delta), j) for j, rows in parts]),
         validation=np.concatenate([rows.validation for _, rows in parts]),
-        space=Labels(truth.shape[1]),
+        space=space,
         logger_logits=logits,
         truth=truth,
     )
 
 
-def _write_log(log: TrainingLog, folder: Path, files: int = 2, group_rows: int = 60) -> Path:
+def write_training_log(log: TrainingLog, folder: Path, files: int = 2, group_rows: int = 60) -> Path:
     """The log on disk, in several files a logger of several row groups each."""
     for j in range(log.loggers):
         for pass_, rows in enumerate(np.array_split(np.flatnonzero(log.logger == j), files)):
@@ -70,13 +77,13 @@ def _write_log(log: TrainingLog, folder: Path, files: int = 2, group_rows: int =
 
 @pytest.fixture(scope="session")
 def write_log() -> Callable[..., Path]:
-    return _write_log
+    return write_training_log
 
 
 @pytest.fixture(scope="session")
 def log_folder(log: TrainingLog, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of `log` on disk."""
-    return _write_log(log, tmp_path_factory.mktemp("log"))
+    return write_training_log(log, tmp_path_factory.mktemp("log"))
 
 
 @pytest.fixture(scope="session")
@@ -86,12 +93,12 @@ def streamed(log: TrainingLog, log_folder: Path) -> StreamedLog:
 
 @pytest.fixture(scope="session")
 def make_log() -> Callable[..., TrainingLog]:
-    return _make_log
+    return make_training_log
 
 
 @pytest.fixture(scope="session")
 def log() -> TrainingLog:
-    return _make_log()
+    return make_training_log()
 
 
 @pytest.fixture

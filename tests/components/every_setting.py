@@ -17,6 +17,9 @@ from multilogger.components.learners.training.settings import Settings, settings
 from multilogger.components.learners.wcrm.method import WcrmSettings
 from multilogger.components.log.disk import LearnerLog
 
+LABEL_METHODS = [name for name, method in METHODS.items() if "labels" in method.spaces]
+ONE_OF_METHODS = [name for name, method in METHODS.items() if "one-of" in method.spaces]
+
 
 @dataclass(frozen=True)
 class EverySetting(

@@ -12,10 +12,10 @@ from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.settings import RiskSettings
 from multilogger.components.log.memory import TrainingLog
-from tests.components.every_setting import EverySetting, learn
+from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_method_beats_both_loggers_on_contexts_it_has_not_seen(
     method: str, log: TrainingLog, make_log: Callable[..., TrainingLog], quick: EverySetting
 ) -> None:

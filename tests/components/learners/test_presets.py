@@ -30,6 +30,7 @@ from multilogger.components.learners.training.settings import (
     settings_about,
 )
 from multilogger.components.log.memory import TrainingLog
+from tests.components.every_setting import LABEL_METHODS
 
 SEARCH = Path(__file__).parents[3] / "benchmarks" / "results" / "search_presets.csv"
 ESTIMATORS = ("naive", "weighted", "balanced")
@@ -54,7 +55,7 @@ def numbers(name: str, dataset: str, method: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("dataset", NAMES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_every_preset_is_valid_and_trains(name: str, dataset: str, method: str, log: TrainingLog) -> None:
     settings = changed(preset(name, dataset, method), SHORT)
     assert type(settings) is METHODS[method].settings
@@ -117,7 +118,7 @@ def test_a_bad_value_of_a_row_is_refused() -> None:
         look_up((Row(("naive",), {"clip": -1.0}),), "yeast", "naive")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_a_dataset_that_nobody_tuned_for_has_the_defaults(method: str) -> None:
     assert preset("tuned", "my-own-files", method) == METHODS[method].settings()
 

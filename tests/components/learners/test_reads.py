@@ -13,10 +13,10 @@ from multilogger.components.learners.methods import METHODS, all_settings, reade
 from multilogger.components.learners.training.settings import RiskSettings, settings_about
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import TrainingLog
-from tests.components.every_setting import EverySetting, learn
+from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 
 OTHER_TEXTS = {"divergence": "exact", "loss": "crowding", "loss_shift": "poem", "weights": "raw"}
-PAIRS = [(method, name) for method in METHODS for name in settings_about(METHODS[method].settings)]
+PAIRS = [(method, name) for method in LABEL_METHODS for name in settings_about(METHODS[method].settings)]
 
 # Under which settings a change of one shows, where it does not show under the usual ones.
 LOOSE = {"kappa": 1e6, "constraint_tolerance": 1e9}
@@ -121,7 +121,7 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     listed = all_settings()
     assert listed.keys() == {field.name for field in fields(EverySetting)}
     assert listed["standardise"] == "scale inputs to mean 0 and variance 1"
-    assert listed["pessimism"].startswith("all but additive, full-information: standard errors ")
+    assert listed["pessimism"].startswith("all but additive, dm, full-information: standard errors ")
     assert "balanced-exact: bound of the divergence's excess" in listed["kappa"]
     assert listed["tau"].startswith("naive-reg, weighted-reg, balanced-reg: temperature of ")
     assert listed["hidden"].startswith("all but wcrm: nodes of ")
@@ -131,12 +131,12 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     ("setting", "text"),
     [
         ("standardise", ""),
-        ("pessimism", "all but additive, full-information"),
+        ("pessimism", "all but additive, dm, full-information"),
         ("tau", "naive-reg, weighted-reg, balanced-reg"),
         ("hidden", "all but wcrm"),
-        ("folds", "additive, additive-soft, dr"),
+        ("folds", "additive, additive-soft, dm, dr"),
         ("clip", "all but full-information"),
-        ("passes_per_epoch", "all but wcrm, additive, additive-soft, dr, full-information"),
+        ("passes_per_epoch", "all but wcrm, additive, additive-soft, dm, dr, full-information"),
     ],
 )
 def test_readers_for_a_person(setting: str, text: str) -> None:

@@ -10,12 +10,11 @@ import pytest
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.settings import DivergenceKind, LossShift
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.log.memory import TrainingLog
-from tests.components.every_setting import EverySetting, learn
+from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 
 
 class Killed(Exception):
@@ -46,7 +45,7 @@ def check_resume(method: str, log: LearnerLog, settings: EverySetting, folder: P
     assert repr(resumed.best) == repr(unbroken.best)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_resumed_run_equals_the_unbroken_one(
     method: str, log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:

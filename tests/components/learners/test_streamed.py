@@ -15,7 +15,7 @@ import torch
 from multilogger.components.actions.labels import expected_hamming
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.learn import Learned
-from multilogger.components.learners.methods import METHODS, reads
+from multilogger.components.learners.methods import reads
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED
@@ -24,7 +24,7 @@ from multilogger.components.learners.training.shuffle import ShuffleBuffer
 from multilogger.components.log.disk import Chunk, StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log
-from tests.components.every_setting import EverySetting, learn
+from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 from tests.components.learners.test_resume import check_resume
 
 OBJECTIVE_OF = {
@@ -65,7 +65,7 @@ def small(quick: EverySetting) -> EverySetting:
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_seed_decides_the_bits(method: str, streamed: StreamedLog, small: EverySetting) -> None:
     settings = replace(small, epochs=1, wcrm_l2s=(1e-2,))
     first = learn(method, streamed, settings, seed=1)
@@ -74,7 +74,7 @@ def test_seed_decides_the_bits(method: str, streamed: StreamedLog, small: EveryS
     assert same_bits(learn(method, streamed, settings, seed=2), first) == (method == "wcrm")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_resumed_run_equals_the_unbroken_one(
     method: str, streamed: StreamedLog, small: EverySetting, tmp_path: Path
 ) -> None:
@@ -88,7 +88,7 @@ def test_resume_of_dr_in_its_model_and_in_its_policy(
     check_resume("dr", streamed, replace(small, model_epochs=3, epochs=3), tmp_path, stop)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_rows_held_stay_within_the_limit(
     method: str, streamed: StreamedLog, small: EverySetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +153,7 @@ def test_quality_is_that_of_learning_in_memory(
     assert risks[1] < risks[0] + 0.12
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_record_is_that_of_the_log_in_memory(
     method: str, log: TrainingLog, streamed: StreamedLog, quick: EverySetting
 ) -> None:

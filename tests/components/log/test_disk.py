@@ -14,7 +14,7 @@ from multilogger.components.log.schema import log_file
 
 
 def test_facts_are_those_of_the_log_in_memory(log: TrainingLog, streamed: StreamedLog) -> None:
-    for name in ("rows", "loggers", "contexts", "features", "labels", "total_delta"):
+    for name in ("rows", "loggers", "contexts", "features", "space", "total_delta"):
         assert getattr(streamed, name) == getattr(log, name), name
     for validation in (False, True):
         part, side = log.part(validation), streamed.side(validation)

@@ -61,10 +61,10 @@ def test_sparse_contexts_become_dense(log: TrainingLog) -> None:
     ("changes", "message"),
     [
         ({"delta": np.zeros(3)}, "a log needs columns of one length"),
-        ({"action": np.zeros(1050, dtype=np.uint8)}, "action must be (n, q) and log_propensities (n, J)"),
+        ({"action": np.zeros(1050, dtype=np.uint8)}, "action must be (n, 3) and log_propensities (n, J)"),
         ({"context": np.full(1050, 150)}, "context numbers must lie in 0..149, got 150 to 150"),
         ({"logger_logits": (np.zeros((150, 3)),)}, "logits of 2 loggers are needed, got 1"),
-        ({"truth": np.zeros((150, 2), dtype=np.uint8)}, "(contexts, labels) = (150, 3), got (150, 2)"),
+        ({"truth": np.zeros((150, 2), dtype=np.uint8)}, "one row per context, (150, 3), got (150, 2)"),
         ({"validation": np.ones(1050, dtype=np.bool_)}, "rows in the training split, got loggers [] of 2"),
         ({"logger": np.zeros(1050, dtype=np.int64)}, "rows in the training split, got loggers [0] of 2"),
     ],

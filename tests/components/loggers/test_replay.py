@@ -108,7 +108,7 @@ def test_rows_survive_arrow(rng: np.random.Generator) -> None:
     schema = log_schema(Labels(6), 2, LogOrigin("yeast", 3, 0, 0.05, 1))
     table = to_table(rows, schema)
     columns = find_columns([*table.column_names, "logger"], contexts_given=True)
-    back = to_rows(ColumnBatch("log", np.arange(len(table)), table.to_batches()[0]), columns)
+    back = to_rows(ColumnBatch("log", np.arange(len(table)), table.to_batches()[0]), columns, Labels(6))
     for name in LogRows.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(back, name), getattr(rows, name))
     assert table.schema.metadata == {

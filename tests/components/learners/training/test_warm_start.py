@@ -8,7 +8,6 @@ from scipy.special import expit, rel_entr
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import log_probability
-from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training import network_learner
 from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.measure import Measure
@@ -21,7 +20,7 @@ from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import load_policy, network_logits
-from tests.components.every_setting import EverySetting, learn
+from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 from tests.components.learners.test_resume import check_resume
 
 BEST = 1  # the fair logger of the small problem; the other one is nearly uniform
@@ -108,7 +107,7 @@ def test_resumed_run_from_disk_equals_the_unbroken_one(
     check_resume(method, streamed, settings, tmp_path, 1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_planned_epochs_are_those_that_are_made(method: str, log: TrainingLog, quick: EverySetting) -> None:
     settings = replace(quick, epochs=3, patience=1000, model_epochs=2, wcrm_rounds=1, wcrm_iterations=2)
     assert len(learn(method, log, settings, 0).records) == settings.of(method).planned_epochs
@@ -131,7 +130,7 @@ def test_files_of_a_method_without_warm_starts_do_not_speak_of_one(
     assert "warm_start" not in load_policy(tmp_path).settings
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LABEL_METHODS)
 def test_no_warm_start_clones_nothing(
     method: str, log: TrainingLog, quick: EverySetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
