@@ -1,5 +1,7 @@
 """Stage: train data -> the logging policies h_1..h_J, and the CRF fitted on all of train."""
 
+from typing import Any
+
 import numpy as np
 from pydantic import Field
 
@@ -25,10 +27,22 @@ class TrainLoggersSettings(StageSettings):
     fraction: float = Field(
         default=0.2, gt=0, le=1, description="share of train that the loggers are fitted on"
     )
+    standardise: bool | None = Field(
+        default=None,
+        description="fit them to features of mean 0 and variance 1; default: for one-of actions alone",
+    )
     C: PositiveFloat = Field(default=0.1, description="inverse L2 strength of the loggers")
     crf_C: PositiveFloat = Field(
         default=0.3, description="inverse L2 strength of the CRF fitted on all of train"
     )
+
+    def identity(self) -> dict[str, Any]:
+        """As of any stage, but results from before there was a choice of scale are still theirs."""
+        return {
+            name: value
+            for name, value in super().identity().items()
+            if (name, value) != ("standardise", None)
+        }
 
 
 @stage("train-loggers", version=1)
@@ -36,9 +50,10 @@ def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun)
     """Fit the loggers and the full-train CRF, and log the expected loss of each on test."""
     train, test = load_train(data), load_test(data)
     rows = sample_rows(train.rows, settings.fraction, np.random.default_rng(settings.seed))
+    scaled = not train.space.action_shape if settings.standardise is None else settings.standardise
     with run.progress("fitting loggers", 2 * crf_fits(train)) as advance:
-        weights = fit_crf(train.take(rows), settings.C, on_fit=advance)
-        crf = LinearPolicy(fit_crf(train, settings.crf_C, on_fit=advance))
+        weights = fit_crf(train.take(rows), settings.C, advance, scaled)
+        crf = LinearPolicy(fit_crf(train, settings.crf_C, advance, scaled))
     policies = {logger_name(j): LinearPolicy(weights, a) for j, a in enumerate(settings.alphas)} | {
         "crf": crf
     }

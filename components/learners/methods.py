@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.direct_method.method import ADDITIVE, ADDITIVE_SOFT, DM
+from multilogger.components.learners.direct_method.method import ADDITIVE, ADDITIVE_SOFT, DM, FULL_ENSEMBLE
 from multilogger.components.learners.dr.method import DR
 from multilogger.components.learners.exact.method import BALANCED_EXACT, NAIVE_EXACT, WEIGHTED_EXACT
 from multilogger.components.learners.full_information.method import FULL_INFORMATION
@@ -32,6 +32,7 @@ METHODS: dict[str, Method] = {
         DM,
         DR,
         FULL_INFORMATION,
+        FULL_ENSEMBLE,
     )
 }
 

@@ -8,22 +8,42 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logit
 
 from multilogger.components.actions.arrays import Actions, Matrix
 from multilogger.components.datasets.labelled_data import Features, LabelledData, append_constant
 
+SMALLEST_SCALE = 1e-6  # a feature that never varies is left as it is
+
 OnFit = Callable[[], None]
 
 
-def fit_crf(data: LabelledData, C: float, on_fit: OnFit = lambda: None) -> Matrix:
+def fit_crf(data: LabelledData, C: float, on_fit: OnFit = lambda: None, standardise: bool = False) -> Matrix:
     """Weights (size, d + 1) of an L2-regularised logistic regression.
 
     Choice: a constant 1 column instead of an intercept, so that the bias is regularised and scaled
     by alpha as every other weight is; with it the paper's logger rows are met to 1 %.
-    `on_fit` is called `crf_fits` times.
+    `on_fit` is called `crf_fits` times. With `standardise` the penalty is that of features of mean 0 and
+    variance 1 (of sparse features: of variance about 0); the weights are still those of the features given.
     """
-    return FITS[data.space.name](append_constant(data.x), data.y, data.space.size, C, on_fit)
+    fit, x = FITS[data.space.name], data.x
+    if not standardise:
+        return fit(append_constant(x), data.y, data.space.size, C, on_fit)
+    mean, scale = _moments(x)
+    scaled: Features = (x - mean) / scale if isinstance(x, np.ndarray) else sparse.csr_array(x / scale)
+    weights = fit(append_constant(scaled), data.y, data.space.size, C, on_fit)
+    slopes = weights[:, :-1] / scale
+    return np.hstack([slopes, weights[:, -1:] - (slopes @ mean)[:, None]])
+
+
+def _moments(x: Features) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """What to subtract from each feature and what to divide it by: (d,) each; a constant one stays."""
+    if isinstance(x, np.ndarray):
+        mean, scale = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
+    else:
+        mean, scale = np.zeros(x.shape[1]), np.sqrt(np.asarray((x * x).mean(axis=0)).ravel())
+    return mean.astype(np.float32), np.where(scale < SMALLEST_SCALE, 1.0, scale).astype(np.float32)
 
 
 def crf_fits(data: LabelledData) -> int:

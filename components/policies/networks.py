@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
 
 from multilogger.components.actions.space import TorchSpace
 from multilogger.components.policies.network_size import NetworkSize
@@ -77,4 +78,35 @@ class EnsembleNetwork(PolicyNetwork):
 
     def probabilities(self, x: Tensor) -> Tensor:
         """mean_k p_k(x): (n, size)."""
-        return torch.stack([self.space.probabilities(member(x)) for member in self.members]).mean(dim=0)
+        return torch.stack([self.chances(member(x)) for member in self.members]).mean(dim=0)
+
+    def chances(self, outputs: Tensor) -> Tensor:
+        """p_k(x) from a member's outputs (n, size)."""
+        return self.space.probabilities(outputs)
+
+    def scores(self, outputs: Tensor) -> Tensor:
+        """Logits of a policy that is as sure as a member, from its outputs (n, size)."""
+        return outputs
+
+
+class ChanceEnsemble(EnsembleNetwork):
+    """Members that give the chance of each of K actions to be right.
+
+    By a softmax, where one action alone is right; by a sigmoid of each, where any number may be. Which of the
+    two is part of the state.
+    """
+
+    def __init__(self, members: Sequence[PolicyNetwork], space: TorchSpace, sharpness: float = 1.0) -> None:
+        super().__init__(members, space, sharpness)
+        self.independent: Tensor
+        self.register_buffer("independent", torch.tensor(0.0))
+
+    def chances(self, outputs: Tensor) -> Tensor:
+        return torch.sigmoid(outputs) if self.independent else super().chances(outputs)
+
+    def scores(self, outputs: Tensor) -> Tensor:
+        return logsigmoid(outputs) if self.independent else outputs
+
+
+ENSEMBLES: dict[str, type[EnsembleNetwork]] = {"labels": EnsembleNetwork, "one-of": ChanceEnsemble}
+"""By the name of the action space."""

@@ -21,7 +21,7 @@ from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.memory import densify
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
 
 BLOCK_ROWS = 4096  # fixed, so that the bits of a row's logits do not depend on how many rows are asked for
 SMALLEST_SCALE = 1e-6  # a feature that never varies is left as it is
@@ -182,7 +182,7 @@ def _blank_network(
 ) -> PolicyNetwork:
     """A network of the right shape, whose numbers are still to come."""
     blanks = [PolicyNetwork(features, space.size, size, torch.Generator()) for _ in range(members or 1)]
-    return blanks[0] if members is None else EnsembleNetwork(blanks, space.torch)
+    return blanks[0] if members is None else ENSEMBLES[space.name](blanks, space.torch)
 
 
 def network_logits(network: PolicyNetwork, x: Tensor) -> Matrix:

@@ -27,17 +27,20 @@ SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses
 class DirectMethodLearner:
     """The policy is the average of the model's members, greedy or soft.
 
-    The epoch is the one of least squared error on contexts that a member has not seen: rows of the validation
+    The epoch is the one of the best score on contexts that a member has not seen: rows of the validation
     split may share their contexts with training rows, and would praise a network that knows them by heart.
-    A log on disk is read once for the moments that the model is fitted to, then only to measure each epoch.
+    With `truth` the model is fitted to the right actions themselves. A log on disk is read once for the sums
+    that the model is fitted to, then only to measure each epoch.
     """
 
-    def __init__(self, log: LearnerLog, soft: bool, settings: LossModelSettings, seed: int) -> None:
+    def __init__(
+        self, log: LearnerLog, soft: bool, settings: LossModelSettings, seed: int, truth: bool = False
+    ) -> None:
         self.settings, self.soft, self.space = settings, soft, log.space
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        view = open_loss_model(log)
+        view = open_loss_model(log, truth)
         self.figures = view.figures
         self.measure = open_measure(log, BALANCED, rules_of(settings))
         self.model = fit_loss_model(view, self.x, log.space.size, settings, self.generator)
@@ -60,11 +63,12 @@ class DirectMethodLearner:
         self.model.run_epoch()
 
     def record(self, epoch: int) -> EpochRecord:
-        """The usual record; the score is the out-of-fold squared error of all rows, which needs no guard.
+        """The usual record; the score is the model's own of all rows, out of fold, which needs no guard.
 
         `train_risk` is the model's own estimate, `validation_risk` its doubly robust correction, both of each
         member on the contexts that it has not seen: what the policy is worth on new ones, or a little more.
         """
+        self.model.fill(self.ensemble)
         p = self.model.out_of_fold()
         if self.soft:
             self._soften(p)
@@ -75,7 +79,7 @@ class DirectMethodLearner:
             self.measure.record(epoch, self.measure.snapshot(logits), counts / counts.sum()),
             train_risk=figures.modelled_risk,
             validation_risk=figures.corrected_risk,
-            validation_score=figures.squared_error,
+            validation_score=figures.score,
             eligible=True,
         )
 

@@ -115,7 +115,7 @@ class DoublyRobustLearner:
         member = self.members[batch.member].train()
         space = self.space.torch
         outputs = member(self.x.index_select(0, batch.context))
-        logits = space.bounded(self.settings.sharpness * outputs)
+        logits = space.bounded(self.settings.sharpness * self.ensemble.scores(outputs))
         risk = batch.risk(logits, self.model.form, space, self.settings.clip)
         # The other members have no gradient, and the optimiser leaves them alone.
         self.optimiser.zero_grad()
@@ -133,7 +133,7 @@ class DoublyRobustLearner:
             self.network.load_state_dict(
                 module_state(self.model.network(self.model.members, self.settings.sharpness)).tensors
             )
-            score = self.figures.squared_error(model.p)
+            score = self.figures.score(model.p)
         else:
             score = self._sharpen(model)
         risks = self.view.influence.risks(model, self._blind_logits(float(self.ensemble.sharpness)))

@@ -47,7 +47,7 @@ def open_doubly_robust(
         )
     train, validation = log.part(validation=False), log.part(validation=True)
     return DoublyRobustView(
-        policy=MemoryPolicyRows(train, settings.context_batch, generator),
+        policy=MemoryPolicyRows(train, settings.batch_of(log.contexts), generator),
         influence=MemoryInfluence(train, validation, settings.clip),
         generator=generator,
     )

@@ -166,7 +166,7 @@ class ContextMoments:
         spread = (counts * (here * (1.0 - here)).sum(dim=1)).sum(dim=1)
         return ((self.squared_residuals(here, among) - spread) / counts.sum(dim=1)).to(p.dtype)
 
-    def squared_error(self, p: Matrix) -> float:
+    def total_score(self, p: Matrix) -> float:
         """sum_i r_i^2 over all rows, with p (m, q) at all contexts."""
         return float(self.squared_residuals(torch.from_numpy(p)[self.context]).sum())
 

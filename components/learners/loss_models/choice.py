@@ -3,77 +3,33 @@
 q(x, a) = 1 - p_a(x), losses scaled to [0, 1]. Not in the paper.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import copy
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import log_softmax
+from torch.nn.functional import log_softmax, logsigmoid
 
-from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.torch_one_of import TorchOneOf
 from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.form import ChoiceForm
+from multilogger.components.learners.loss_models.pair_sums import PairSums, RightActions
 from multilogger.components.learners.loss_models.settings import LossModelSettings
+from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.learners.training.tensor_rows import PaddedGroups
-from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
+from multilogger.components.policies.networks import ChanceEnsemble, EnsembleNetwork, PolicyNetwork
 
-Rows = tuple[NDArray[np.int64], Actions, Vector]
-"""Context, action and loss of some rows, (n,) each."""
-MERGED_PAIRS = 1_000_000  # waiting ones are summed up when there are this many
-
-
-@dataclass(frozen=True)
-class PairSums:
-    """Rows and their summed losses for each context and action that occur together, (p,) each.
-
-    They are all that a fit needs, however many rows there are. `squares` is the sum of all squared losses.
-    """
-
-    context: NDArray[np.int64]
-    action: NDArray[np.int64]
-    count: Vector
-    loss: Vector
-    squares: float
-
-    @classmethod
-    def of(cls, rows: Iterable[Rows], actions: int) -> "PairSums":
-        """From one pass over rows in any lots."""
-        kept, waiting, squares = _nothing(), [], 0.0
-        for context, action, delta in rows:
-            keys = context.astype(np.int64) * actions + action
-            waiting.append(np.stack([keys.astype(np.float64), np.ones(len(delta)), delta]))
-            squares += float(delta @ delta)
-            if sum(lot.shape[1] for lot in waiting) > MERGED_PAIRS:
-                kept, waiting = _merged([kept, *waiting]), []
-        keys, count, loss = _merged([kept, *waiting])
-        context, action = np.divmod(keys.astype(np.int64), actions)
-        return cls(context, action, count, loss, squares)
-
-    def squared_error(self, p: Matrix) -> float:
-        """sum_i (delta_i - 1 + p_a)^2 over the rows, with p (m, K) at all contexts."""
-        q = 1.0 - p[self.context, self.action]
-        return float(self.squares - 2.0 * (q @ self.loss) + self.count @ np.square(q))
-
-
-def _nothing() -> Matrix:
-    return np.empty((3, 0))
-
-
-def _merged(lots: Sequence[Matrix]) -> Matrix:
-    """Sums by key: (3, p) of keys in ascending order, counts and losses."""
-    keys, count, loss = np.concatenate(lots, axis=1)
-    found, place = np.unique(keys, return_inverse=True)
-    return np.stack([found, np.bincount(place, count, len(found)), np.bincount(place, loss, len(found))])
+NO_CHANCE = -1e9  # as a logarithm; minus infinity would leave no gradient where no action was wrong
 
 
 class ChoiceModel(LossEnsemble):
-    """Members fitted by the likelihood of "right or wrong" of the logged actions.
+    """Members fitted by the likelihood of what was logged.
 
-    p_a(x) = softmax_a(z), as one action alone is right. A loss between 0 and 1 counts as that share of a
-    wrong row.
+    Where one action alone is right, p = softmax(z) and the rows of a context speak together: the right action
+    if it was seen has log p_a, else the actions seen were all wrong, log(1 - sum_a p_a). Where any number may
+    be right (`independent`), p_a = sigmoid(z_a), and each row speaks for itself; a loss between 0 and 1
+    counts as that share of a wrong row.
     """
 
     form = ChoiceForm()
@@ -86,28 +42,108 @@ class ChoiceModel(LossEnsemble):
         settings: LossModelSettings,
         generator: torch.Generator,
         fold: Tensor | None = None,
+        independent: bool = False,
     ) -> None:
         groups = PaddedGroups.of(pairs.context)
         super().__init__(x, groups.context, actions, settings, generator, fold)
-        self.space = TorchOneOf(actions)
+        self.space, self.pairs, self.independent = TorchOneOf(actions), pairs, independent
         self.action = groups.gather(torch.from_numpy(pairs.action))
         self.wrong = groups.gather(torch.from_numpy(pairs.loss.astype(np.float32)))
         self.right = groups.gather(torch.from_numpy((pairs.count - pairs.loss).astype(np.float32)))
 
     def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
-        """-mean_i [ (1 - delta_i) log p_a + delta_i log(1 - p_a) ] over the rows of some groups."""
-        log_p = log_softmax(outputs, dim=1).gather(1, self.action[groups])
-        right, wrong = self.right[groups], self.wrong[groups]
-        value = right * log_p + wrong * log_complement(log_p)
-        return -value.sum() / (right + wrong).sum()
+        action, right, wrong = self.action[groups], self.right[groups], self.wrong[groups]
+        if self.independent:
+            z = outputs.gather(1, action)
+            value = right * logsigmoid(z) + wrong * logsigmoid(-z)
+            return -value.sum() / (right + wrong).sum()
+        log_p = log_softmax(outputs, dim=1).gather(1, action)
+        found, refuted = right > 0, wrong > 0
+        log_right = log_p.masked_fill(~found, 0.0).sum(dim=1)
+        all_wrong = torch.logsumexp(log_p.masked_fill(~refuted, NO_CHANCE), dim=1)
+        value = torch.where(found.any(dim=1), log_right, log_complement(all_wrong))
+        return -value.mean()
 
     def chances(self, outputs: Tensor) -> Tensor:
-        return torch.softmax(outputs, dim=1)
+        return torch.sigmoid(outputs) if self.independent else torch.softmax(outputs, dim=1)
 
     def network(self, members: Sequence[PolicyNetwork], sharpness: float) -> EnsembleNetwork:
-        return EnsembleNetwork(members, self.space, sharpness)
+        made = ChanceEnsemble(members, self.space, sharpness)
+        made.independent.fill_(float(self.independent))
+        return made
+
+    def held_out_score(self) -> float:
+        """The mean log loss of the rows, each by the member that has not seen its context."""
+        return self.pairs.total_score(self.out_of_fold()) / float(self.pairs.count.sum())
+
+
+class ContestedModel(LossEnsemble):
+    """Both kinds of `ChoiceModel` side by side, where the rows cannot tell which is right.
+
+    It acts as the one with the lower held-out log loss of the last epoch.
+    """
+
+    form = ChoiceForm()
+
+    def __init__(
+        self,
+        x: Tensor,
+        pairs: PairSums,
+        actions: int,
+        settings: LossModelSettings,
+        generator: torch.Generator,
+    ) -> None:
+        first = ChoiceModel(x, pairs, actions, settings, generator)
+        second = ChoiceModel(x, pairs, actions, settings, generator, first.fold, independent=True)
+        self.rivals, self.winner = (first, second), first
+        self.x, self.fold, self.settings, self.context = x, first.fold, settings, first.context
+
+    @property
+    def members(self) -> list[PolicyNetwork]:  # type: ignore[override]
+        return self.winner.members
+
+    def run_epoch(self) -> None:
+        for rival in self.rivals:
+            rival.run_epoch()
+        self.winner = min(self.rivals, key=ChoiceModel.held_out_score)
+
+    def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
+        return self.winner.batch_loss(k, groups, outputs)
+
+    def chances(self, outputs: Tensor) -> Tensor:
+        return self.winner.chances(outputs)
+
+    def network(self, members: Sequence[PolicyNetwork], sharpness: float) -> EnsembleNetwork:
+        """Of copies: the members that win may be others in the next epoch."""
+        own = [copy.deepcopy(member) for member in members] if members is self.winner.members else members
+        return self.winner.network(own, sharpness)
+
+    def fill(self, network: EnsembleNetwork) -> None:
+        sharpness = float(network.sharpness)
+        network.load_state_dict(module_state(self.winner.network(self.winner.members, sharpness)).tensors)
+
+    def state(self) -> State:
+        state = State({}, {"winner": self.rivals.index(self.winner)})
+        for number, rival in enumerate(self.rivals):
+            state |= rival.state().under(f"rival-{number}")
+        return state
+
+    def restore(self, state: State) -> None:
+        for number, rival in enumerate(self.rivals):
+            rival.restore(state.below(f"rival-{number}"))
+        self.winner = self.rivals[int(state.numbers["winner"])]
+
+
+def choice_model(
+    x: Tensor, pairs: PairSums, actions: int, settings: LossModelSettings, generator: torch.Generator
+) -> LossEnsemble:
+    """The kind that the rows ask for, or both of them where the rows cannot tell."""
+    kind = pairs.right_actions()
+    if kind is RightActions.UNKNOWN:
+        return ContestedModel(x, pairs, actions, settings, generator)
+    return ChoiceModel(x, pairs, actions, settings, generator, independent=kind is RightActions.ANY)
 
 
 def log_complement(log_p: Tensor) -> Tensor:
-    """log(1 - p) from log p, no less than at p = 1 - 1e-6."""
+    """log(1 - p) from log p, for p no nearer to 1 than 1e-6."""
     return torch.log(-torch.expm1(log_p.clamp_max(-1e-6)))

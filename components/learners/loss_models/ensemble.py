@@ -62,6 +62,9 @@ class LossEnsemble(ABC):
     def network(self, members: Sequence[PolicyNetwork], sharpness: float) -> EnsembleNetwork:
         """The policy that networks of this model's kind make together."""
 
+    def fill(self, network: EnsembleNetwork) -> None:  # noqa: B027, members are shared but for a contest
+        """Give a network that `network` made the numbers of the members as they are now."""
+
     def after_epoch(self) -> None:  # noqa: B027, most models have nothing to do then
         """What is worked out anew once every member has passed."""
 
@@ -72,7 +75,7 @@ class LossEnsemble(ABC):
             optimiser.param_groups[0]["lr"] = rate
             seen = torch.flatten(torch.nonzero(self.seen_by(k)))
             order = seen[torch.randperm(len(seen), generator=self.generator)]
-            for groups in torch.split(order, self.settings.context_batch):
+            for groups in torch.split(order, self.settings.batch_of(len(self.x))):
                 if len(groups) > self.settings.batch_norm:  # no statistics of a single context
                     self._descend(k, groups)
         self.epoch += 1
@@ -85,15 +88,29 @@ class LossEnsemble(ABC):
     def _descend(self, k: int, groups: Tensor) -> None:
         member, optimiser = self.members[k], self.optimisers[k]
         member.train()
-        outputs = member(self._thinned(self.x.index_select(0, self.context[groups])))
+        outputs = self._outputs(member, self._thinned(self.x.index_select(0, self.context[groups])))
         loss = self.batch_loss(k, groups, outputs)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
+    def _outputs(self, member: PolicyNetwork, x: Tensor) -> Tensor:
+        """A member's outputs with some of its hidden nodes left out at random."""
+        if self.settings.hidden_dropout == 0:
+            outputs: Tensor = member(x)
+            return outputs
+        for layer in member.layers:
+            x = layer(x)
+            if isinstance(layer, nn.ReLU):
+                x = self._left_out(x, self.settings.hidden_dropout)
+        return x
+
     def _thinned(self, x: Tensor) -> Tensor:
-        """Contexts with some of their inputs left out at random, and the others scaled up for them."""
-        share = self.settings.input_dropout
+        """Contexts with some of their inputs left out at random."""
+        return self._left_out(x, self.settings.input_dropout)
+
+    def _left_out(self, x: Tensor, share: float) -> Tensor:
+        """Numbers of which a share is 0, at random, and the others scaled up for them."""
         if share == 0:
             return x
         kept = torch.rand(x.shape, generator=self.generator) >= share

@@ -17,11 +17,12 @@ from multilogger.components.log.memory import LogPart
 
 
 class ModelFigures(NamedTuple):
-    """Of a model and a policy: the mean squared error of all rows, the model's own estimate of the policy's
-    risk on the contexts of training rows, and its doubly robust correction on validation rows.
+    """Of a model and a policy: the mean score of all rows, which the form says and which is least for the
+    right model; the model's own estimate of the policy's risk on the contexts of training rows, and its
+    doubly robust correction on validation rows.
     """
 
-    squared_error: float
+    score: float
     modelled_risk: float
     corrected_risk: float
 
@@ -29,7 +30,7 @@ class ModelFigures(NamedTuple):
 class LossFigures(Protocol):
     """Figures of models p (m, size) and of policies by their logits (m, size)."""
 
-    def squared_error(self, p: Matrix) -> float: ...
+    def score(self, p: Matrix) -> float: ...
 
     def model(self, p: Matrix, logits: Matrix, clip: float) -> ModelFigures: ...
 
@@ -40,8 +41,8 @@ class LossFigures(Protocol):
 class TrainingSums(Protocol):
     """What is left of the training rows of a log on disk."""
 
-    def squared_error(self, p: Matrix) -> float:
-        """sum_i (delta_i - q(x_i, y_i))^2 over them."""
+    def total_score(self, p: Matrix) -> float:
+        """The sum of their scores."""
 
 
 class MemoryFigures:
@@ -50,17 +51,17 @@ class MemoryFigures:
     def __init__(self, form: LossForm, train: LogPart, validation: LogPart) -> None:
         self.form, self.train, self.validation = form, train, validation
 
-    def squared_error(self, p: Matrix) -> float:
+    def score(self, p: Matrix) -> float:
         parts = (self.train, self.validation)
-        squares = [np.square(part.delta - self.form.logged(p, part.context, part.action)) for part in parts]
-        return float(np.concatenate(squares).mean())
+        scores = [self.form.scores(p, part.context, part.action, part.delta) for part in parts]
+        return float(np.concatenate(scores).mean())
 
     def model(self, p: Matrix, logits: Matrix, clip: float) -> ModelFigures:
         model = FoldedModel(self.form, p)
         modelled = predictions(self.validation, model, logits)
         corrected = balanced_doubly_robust(self.validation.under(logits), modelled, WeightRule(clip))
         return ModelFigures(
-            squared_error=self.squared_error(p),
+            score=self.score(p),
             modelled_risk=float(predictions(self.train, model, logits).q_target.mean()),
             corrected_risk=corrected.value,
         )
@@ -76,25 +77,24 @@ class StreamedFigures:
     def __init__(self, form: LossForm, log: StreamedLog, train: TrainingSums) -> None:
         self.form, self.log, self.train = form, log, train
 
-    def squared_error(self, p: Matrix) -> float:
-        squares = self.train.squared_error(p)
+    def score(self, p: Matrix) -> float:
+        total = self.train.total_score(p)
         for chunk in self.log.chunks(validation=True):
-            residual = chunk.delta - self.form.logged(p, chunk.context, chunk.action)
-            squares += float(residual @ residual)
-        return squares / self.log.rows
+            total += float(self.form.scores(p, chunk.context, chunk.action, chunk.delta).sum())
+        return total / self.log.rows
 
     def model(self, p: Matrix, logits: Matrix, clip: float) -> ModelFigures:
         """All three in one pass."""
         policy, expected = PolicyTable.of(self.log.space, logits), self.form.expected(p, logits)
-        squares, corrected = self.train.squared_error(p), 0.0
+        total, corrected = self.train.total_score(p), 0.0
         for chunk in self.log.chunks(validation=True):
             residual = chunk.delta - self.form.logged(p, chunk.context, chunk.action)
             weights = importance_weights(chunk.under(policy).log_target, chunk.log_average, clip)
-            squares += float(residual @ residual)
+            total += float(self.form.scores(p, chunk.context, chunk.action, chunk.delta).sum())
             corrected += float(expected[chunk.context].sum() + weights @ residual)
         counts = self.log.train_contexts.sum(axis=0)
         return ModelFigures(
-            squared_error=squares / self.log.rows,
+            score=total / self.log.rows,
             modelled_risk=float(counts @ expected / counts.sum()),
             corrected_risk=corrected / float(self.log.validation.counts.sum()),
         )

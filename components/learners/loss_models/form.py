@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+LEAST_CHANCE = 1e-6  # in log losses
+
+
 class LossForm(Protocol):
     """Chances p are (m, size), one row per context."""
 
     def logged(self, p: Matrix, context: NDArray[np.int64], action: Actions) -> Vector:
         """q(x, y) of rows by the context (n,) and the action of each: (n,)."""
+
+    def scores(self, p: Matrix, context: NDArray[np.int64], action: Actions, delta: Vector) -> Vector:
+        """How wrong the model is about each row: (n,)."""
 
     def expected(self, p: Matrix, logits: Matrix) -> Vector:
         """E_{y ~ h} q(x, y) of every context, under the policy of given logits (m, size): (m,)."""
@@ -40,6 +46,10 @@ class AdditiveForm:
 
     def logged(self, p: Matrix, context: NDArray[np.int64], action: Actions) -> Vector:
         return additive_loss(p[context], action)
+
+    def scores(self, p: Matrix, context: NDArray[np.int64], action: Actions, delta: Vector) -> Vector:
+        """Squared errors."""
+        return np.square(delta - self.logged(p, context, action))
 
     def expected(self, p: Matrix, logits: Matrix) -> Vector:
         return expected_label_sum(logits, p, 1.0 - 2.0 * p)
@@ -60,6 +70,10 @@ class ChoiceForm:
     def logged(self, p: Matrix, context: NDArray[np.int64], action: Actions) -> Vector:
         return np.asarray(1.0 - p[context, action])
 
+    def scores(self, p: Matrix, context: NDArray[np.int64], action: Actions, delta: Vector) -> Vector:
+        """Log losses, -(1 - delta) log p_a - delta log(1 - p_a)."""
+        return log_loss(p[context, action], 1.0 - delta, delta)
+
     def expected(self, p: Matrix, logits: Matrix) -> Vector:
         return 1.0 - expected_by_action(logits, p)
 
@@ -76,6 +90,12 @@ FORMS: dict[str, LossForm] = {"labels": AdditiveForm(), "one-of": ChoiceForm()}
 def additive_loss(p: Matrix, y: Actions) -> Vector:
     """q(x, y) of each row, from p (n, q) and label vectors (n, q): (n,)."""
     return np.asarray(np.where(y == 1, 1.0 - p, p).sum(axis=1), dtype=np.float64)
+
+
+def log_loss(p: Vector, right: Vector, wrong: Vector) -> Vector:
+    """-right log p - wrong log(1 - p), with no chance taken to be nearer to 0 or 1 than 1e-6: (n,)."""
+    kept = np.clip(p, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+    return np.asarray(-(right * np.log(kept) + wrong * np.log1p(-kept)))
 
 
 @dataclass(frozen=True)

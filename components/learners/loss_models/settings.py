@@ -19,8 +19,15 @@ class LossModelSettings(NetworkSettings, ClipSettings):
     epochs: Annotated[int, About("epochs, at most; the rate falls to 0 over them", least=1)] = 50
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 50
     folds: Annotated[int, About("networks, each blind to one fold of the contexts", least=2)] = 5
-    context_batch: Annotated[int, About("contexts a step", least=1)] = 128
+    context_batch: Annotated[int, About("contexts a step; 0 for a 32nd of them, 16 to 128", least=0)] = 128
     input_dropout: Annotated[float, About("share of inputs left out at random", least=0, below=1)] = 0.2
+    hidden_dropout: Annotated[
+        float, About("share of hidden nodes of the loss model left out at random", least=0, below=1)
+    ] = 0.0
+
+    def batch_of(self, contexts: int) -> int:
+        """Contexts a step, of as many as there are."""
+        return self.context_batch or max(16, min(128, round(contexts / 32)))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Settings by preset, dataset and method: as printed, the printed objective with our network, and ours."""
 
+from multilogger.components.datasets.registry import DATASETS
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import find_method
 from multilogger.components.learners.presets import paper, printed_objective, tuned
@@ -14,9 +15,13 @@ PRESETS: dict[str, tuple[Row, ...]] = {
 """In the order in which tables show them."""
 
 
-def preset(name: str, dataset: str, method: str) -> Settings:
-    """The settings of a preset for a dataset (any name: unknown ones take the defaults) and a method."""
+def preset(name: str, dataset: str, method: str, space: str | None = None) -> Settings:
+    """The settings of a preset for a dataset (any name: unknown ones take the defaults) and a method.
+
+    `space` names the actions of a dataset that is not registered; label vectors unless it is given.
+    """
     if name not in PRESETS:
         raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
     find_method(method)
-    return look_up(PRESETS[name], dataset, method)
+    known = DATASETS[dataset].actions if dataset in DATASETS else "labels"
+    return look_up(PRESETS[name], dataset, method, space or known)

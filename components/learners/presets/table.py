@@ -25,21 +25,26 @@ TMC = ("tmc500", "tmc")
 
 @dataclass(frozen=True)
 class Row:
-    """Values for some methods; of all datasets, unless some are named. A method takes those that it reads."""
+    """Values for some methods; of all datasets and action spaces, unless some are named.
+
+    A method takes those that it reads.
+    """
 
     methods: Sequence[str]
     values: Mapping[str, Any]
     datasets: Sequence[str] = field(default=())
+    spaces: Sequence[str] = field(default=())
 
-    def applies(self, dataset: str, method: str) -> bool:
-        return method in self.methods and (not self.datasets or dataset in self.datasets)
+    def applies(self, dataset: str, method: str, space: str) -> bool:
+        named = method in self.methods and (not self.datasets or dataset in self.datasets)
+        return named and (not self.spaces or space in self.spaces)
 
 
-def look_up(rows: Sequence[Row], dataset: str, method: str) -> Settings:
+def look_up(rows: Sequence[Row], dataset: str, method: str, space: str = "labels") -> Settings:
     """The method's defaults, changed by every row that applies, the later ones last."""
     kind = METHODS[method].settings
     values: dict[str, Any] = {}
     for row in rows:
-        if row.applies(dataset, method):
+        if row.applies(dataset, method, space):
             values |= read_of(kind, row.values)
     return kind(**values)
