@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from multilogger.components.reproduction.names import OURS, MethodGroup, method_group, preset_rank
 from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_dataset, paper_table2
 from multilogger.components.reproduction.plots.canvas import Picture
-from multilogger.components.reproduction.tables.choices import DEFAULT, ChoiceRow
-from multilogger.components.reproduction.tables.constraint import AXES, Axis, ConstraintRow
-from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.tables.studies import LoggerStudyRow
-from multilogger.components.reproduction.tables.sweeps import SweepRow
-from multilogger.components.reproduction.tables.table2 import (
+from multilogger.components.reproduction.tables.constraint import (
+    AXES,
+    Axis,
+    ConstraintRow,
+    constraint_paragraph,
+)
+from multilogger.components.reproduction.tables.paper_tables import (
     MethodLine,
     Table2Row,
     best_learned,
     method_lines,
     shown_presets,
 )
+from multilogger.components.reproduction.tables.studies import DEFAULT, ChoiceRow, LoggerStudyRow
+from multilogger.components.reproduction.tables.sweeps import SweepRow
 
 GROUP_TITLES = {
     MethodGroup.LOGGER: "The loggers",
