@@ -11,8 +11,13 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.pipelines.pipeline import LEARN, PREPARE
-from multilogger.flows.pipelines.settings import PipelineSettings, check_read, pipeline_settings
+from multilogger.flows.pipelines.pipeline import (
+    LEARN,
+    PREPARE,
+    PipelineSettings,
+    check_read,
+    pipeline_settings,
+)
 from multilogger.tasks.engine.artifact import MANIFEST
 from multilogger.tasks.engine.tracking import STORE_TAG, TEMPLATE_TAG, Tracker
 from multilogger.tasks.registry import STAGES

@@ -73,7 +73,7 @@ PROGRAMS = {
     "ephemeral": "prefect.server.api.server:create_app",
     "prefect": "prefect server start",
     "mlflow": "mlflow server",
-    "serve": "multilogger.flows.reproduction.deployment_runner",
+    "serve": "multilogger.flows.reproduction.serve",
 }
 
 

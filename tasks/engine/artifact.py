@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -144,3 +145,25 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def recorded_key(record: Path) -> str | None:
+    """The key of the artifact that one of Prefect's records refers to; None if there is no record."""
+    return str(_reference(record)["key"]) if record.exists() else None
+
+
+def recorded_run(record: Path) -> str | None:
+    """The MLflow run of the artifact that a record refers to; None if no record says."""
+    try:
+        return str(_reference(record)["run_id"]) if record.exists() else None
+    except ValueError:
+        return None
+
+
+def _reference(record: Path) -> dict[str, Any]:
+    """What the engine wrote into a record; see `ArtifactReference`."""
+    try:
+        reference = json.loads(json.loads(record.read_text())["result"])
+        return {name: reference[name] for name in ("key", "run_id")}
+    except (KeyError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{record} is no record of an artifact") from error

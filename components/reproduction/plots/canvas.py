@@ -112,10 +112,7 @@ def mark_cut(axes: Axes, reaches: Sequence[Reach], upright: bool, count: int = 0
     first, last = axes.get_ylim() if upright else axes.get_xlim()
     signs = ("v", "^") if upright else ("<", ">")
     for reach in reaches:
-        for beyond, edge, sign in (
-            (reach.low < first, first, signs[0]),
-            (reach.high > last, last, signs[1]),
-        ):
+        for beyond, edge, sign in ((reach.low < first, first, signs[0]), (reach.high > last, last, signs[1])):
             if not beyond:
                 continue
             at = 0.985 if reach.at is None else reach.at

@@ -12,7 +12,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from multilogger.flows.pipelines.prepare import prepare
-from multilogger.flows.servers.ephemeral_server import PROGRAM
+from multilogger.flows.servers.session import PROGRAM
 
 STAGES = ("download", "reduce", "train-loggers", "replay")
 

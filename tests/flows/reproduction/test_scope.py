@@ -7,8 +7,7 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import PRESETS
 from multilogger.flows.reproduction import scope
-from multilogger.flows.reproduction.experiments import plan_of
-from multilogger.flows.reproduction.parameters import check_plan
+from multilogger.flows.reproduction.experiments import check_plan, plan_of
 from multilogger.flows.reproduction.reproduce import reproduce, reproduce_all
 from multilogger.flows.reproduction.scope import Scope, chosen_presets, presets_that_matter
 from multilogger.tasks.learn_settings import preset_numbers
@@ -63,7 +62,7 @@ def test_a_setting_that_a_method_does_not_read_makes_no_difference(monkeypatch: 
 
 def test_a_plan_has_every_cell_once() -> None:
     asked = Scope(("yeast",), ("naive", "crf"), seeds=2, presets=("paper", "tuned"))
-    cells = plan_of(["table2"], asked)["table2"]
+    cells = plan_of("table2", asked)["table2"]
     assert [(c.method, c.preset, c.seed) for c in cells] == [
         ("naive", "paper", 0),
         ("naive", "paper", 1),
@@ -75,7 +74,7 @@ def test_a_plan_has_every_cell_once() -> None:
 
 
 def test_a_sweep_binds_by_the_preset_of_its_cell() -> None:
-    cells = plan_of(["figure2"], Scope(seeds=1, presets=("paper", "tuned")))["figure2"]
+    cells = plan_of("figure2", Scope(seeds=1, presets=("paper", "tuned")))["figure2"]
     kappas = {(c.preset, c.chosen()["learn"].params()["kappa"]) for c in cells if c.tau is not None}
     assert kappas == {
         (name, preset_numbers(name, "yeast", "naive-reg")["kappa"]) for name in ("paper", "tuned")
