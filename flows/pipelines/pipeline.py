@@ -72,7 +72,7 @@ def parse_assignments(
         full = _qualified(name.strip(), stage, stages)
         if full in NAMED_BY:
             raise BadInput(f"{full} is named by {NAMED_BY[full]}, not by --set")
-        parsed[full] = _value(value.strip())
+        parsed[full] = typed_value(value.strip())
     return parsed
 
 
@@ -165,7 +165,8 @@ def _qualified(name: str, stage: str | None, stages: Sequence[str] = tuple(STAGE
     raise BadInput(f"unknown setting {name!r}; {guess}'multilogger stages' lists the settings of every stage")
 
 
-def _value(text: str) -> Any:
+def typed_value(text: str) -> Any:
+    """What a person or MLflow wrote: JSON, else the text itself."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -67,25 +67,9 @@ def reproduce(
 
     `datasets` and `methods` default to the experiment's own; seeds are 0 to `seeds` - 1; `settings` maps
     `stage.setting` to a value for every cell; `workers` cells run at a time. `presets` are shown side by
-    side; `preset` names a single one, as older schedules do.
+    side; `preset` names a single one, as older schedules do. Of target `all`, `methods` are those of Table 2.
     """
     return _reproduce(target, Scope.asked(locals()), Path(out), workers)
-
-
-@flow(name="reproduce-all")
-def reproduce_all(
-    datasets: list[str] | None = None,
-    methods: list[str] | None = None,
-    seeds: int = 10,
-    preset: str | None = None,
-    mirror: str | None = None,
-    out: str = DEFAULT_OUT,
-    settings: dict[str, Any] | None = None,
-    workers: int = DEFAULT_WORKERS,
-    presets: list[str] | None = None,
-) -> Reproduced:
-    """Every table and figure; `methods` are those of Table 2."""
-    return _reproduce("all", Scope.asked(locals()), Path(out), workers)
 
 
 def _reproduce(target: str, scope: Scope, out: Path, workers: int) -> Reproduced:

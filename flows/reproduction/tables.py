@@ -39,11 +39,13 @@ from multilogger.components.reproduction.tables.paper_tables import (
 )
 from multilogger.components.reproduction.tables.studies import (
     LEVEL,
+    ChoiceRow,
+    LoggerStudyRow,
     additivity_rows,
     choice_rows,
     logger_study_rows,
 )
-from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, sweep_rows
+from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
 from multilogger.flows.terminal.terminal import Rows
 
 CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim holds"
@@ -127,6 +129,10 @@ def _judged(claim: Claim, dataset: str, comparison: str, preset: str) -> str:
     return ""
 
 
+def _who(row: SweepRow | ChoiceRow | LoggerStudyRow) -> dict[str, str]:
+    return {"dataset": row.dataset, "method": row.method, "preset": preset_title(row.preset)}
+
+
 def _told_apart(rows: Rows) -> Rows:
     """Rows with a column `preset` if there are several presets, else without it."""
     if len({row["preset"] for row in rows}) > 1:
@@ -149,9 +155,7 @@ def _sweep(reproduction: Reproduction, figure: str) -> Rows:
     return _told_apart(
         [
             {
-                "dataset": row.dataset,
-                "method": row.method,
-                "preset": preset_title(row.preset),
+                **_who(row),
                 AXES[figure]: "" if row.x is None else f"{row.x:g}",
                 "1/EXP": inverse(row.inverse.mean),
                 "95 %": inverse_half_width(row.inverse),
@@ -167,9 +171,7 @@ def _choices(reproduction: Reproduction) -> Rows:
     return _told_apart(
         [
             {
-                "dataset": row.dataset,
-                "method": row.method,
-                "preset": preset_title(row.preset),
+                **_who(row),
                 "choice": row.choice,
                 "EXP": loss(row.exp.mean),
                 "difference": signed(row.difference.mean) if row.difference.count else "",
@@ -185,9 +187,7 @@ def _loggers(reproduction: Reproduction) -> Rows:
     return _told_apart(
         [
             {
-                "dataset": row.dataset,
-                "method": row.method,
-                "preset": preset_title(row.preset),
+                **_who(row),
                 "loggers": str(row.loggers),
                 "EXP": loss(row.exp.mean),
                 "95 %": half_width(row.exp),

@@ -5,8 +5,8 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -149,21 +149,19 @@ def _flush(path: Path) -> None:
 
 def recorded_key(record: Path) -> str | None:
     """The key of the artifact that one of Prefect's records refers to; None if there is no record."""
-    return str(_reference(record)["key"]) if record.exists() else None
+    return _recorded(record, "key")
 
 
 def recorded_run(record: Path) -> str | None:
     """The MLflow run of the artifact that a record refers to; None if no record says."""
-    try:
-        return str(_reference(record)["run_id"]) if record.exists() else None
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return _recorded(record, "run_id")
+    return None
 
 
-def _reference(record: Path) -> dict[str, Any]:
+def _recorded(record: Path, name: str) -> str | None:
     """What the engine wrote into a record; see `ArtifactReference`."""
     try:
-        reference = json.loads(json.loads(record.read_text())["result"])
-        return {name: reference[name] for name in ("key", "run_id")}
+        return str(json.loads(json.loads(record.read_text())["result"])[name]) if record.exists() else None
     except (KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"{record} is no record of an artifact") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from multilogger.components.reproduction.claims.verdicts import Claim
 from multilogger.components.reproduction.results import (
+    CellResult,
     DatasetSize,
     Reproduction,
     failed_cells,
@@ -97,9 +98,7 @@ def sweep_csv(figure: str, rows: Sequence[SweepRow]) -> str:
 def choices_csv(rows: Sequence[ChoiceRow]) -> str:
     return _text(
         {
-            "dataset": row.dataset,
-            "method": row.method,
-            "preset": row.preset,
+            **_who(row),
             "choice": row.choice,
             "seeds": row.exp.count,
             "exp_mean": measured(row.exp.mean),
@@ -114,9 +113,7 @@ def choices_csv(rows: Sequence[ChoiceRow]) -> str:
 def loggers_csv(rows: Sequence[LoggerStudyRow]) -> str:
     return _text(
         {
-            "dataset": row.dataset,
-            "method": row.method,
-            "preset": row.preset,
+            **_who(row),
             "loggers": row.loggers,
             "seeds": row.exp.count,
             **_mean("exp", row.exp),
@@ -158,9 +155,7 @@ def failed_csv(reproduction: Reproduction) -> str:
     return _text(
         {
             "part": part,
-            "dataset": cell.dataset,
-            "method": cell.method,
-            "preset": cell.preset,
+            **_who(cell),
             "seed": cell.seed,
             "position": sweep_position(cell),
             "reason": failure_reason(cell),
@@ -171,13 +166,15 @@ def failed_csv(reproduction: Reproduction) -> str:
 
 def _method(row: Table2Row) -> dict[str, str | int]:
     return {
-        "dataset": row.dataset,
-        "method": row.method,
-        "preset": row.preset,
+        **_who(row),
         "seeds": row.exp.count,
         **_mean("exp", row.exp),
         "greedy_mean": measured(row.greedy_mean),
     }
+
+
+def _who(row: Table2Row | ChoiceRow | LoggerStudyRow | CellResult) -> dict[str, str]:
+    return {"dataset": row.dataset, "method": row.method, "preset": row.preset}
 
 
 def _sizes(prefix: str, size: DatasetSize | None) -> dict[str, str]:

@@ -63,9 +63,8 @@ def _contents(
     table2, pairwise = table2_rows(reproduction), pairwise_rows(reproduction)
     sweeps = {figure: rows for figure in FIGURES if (rows := sweep_rows(reproduction, figure))}
     pictures: dict[str, Picture] = {}
-    for dataset in dict.fromkeys(row.dataset for row in table2):
+    for dataset, own in rows_by_dataset(table2).items():
         name = picture_name("table2", dataset)
-        own = [row for row in table2 if row.dataset == dataset]
         pictures[name] = method_picture(name, f"Table 2: expected Hamming loss · {dataset}", own)
     if pairwise:
         pictures["pairwise"] = method_picture("pairwise", "A loss that does not add up · pairwise", pairwise)

@@ -24,7 +24,6 @@ from multilogger.components.reproduction.report.sections import (
 from multilogger.components.reproduction.results import (
     CellResult,
     Reproduction,
-    cell_count,
     failed_cells,
     failure_reason,
     succeeded,
@@ -91,7 +90,7 @@ def render_page(contents: Contents) -> str:
                 for claim in (*contents.claims, *contents.own_claims)
             },
             failed=failed_cells(contents.reproduction),
-            cells=cell_count(contents.reproduction),
+            cells=len(contents.reproduction.cells),
             several=len({cell.preset for cell in contents.reproduction.cells}) > 1,
             table2=method_sections(contents.table2, contents.pictures, partial(picture_name, "table2")),
             pairwise=method_sections(contents.pairwise, contents.pictures, lambda dataset: dataset),

@@ -13,6 +13,7 @@ from multilogger.components.reproduction.results import (
     Reproduction,
     datasets_in_order,
     exp_by_seed,
+    exp_over_seeds,
     grouped,
     paired,
 )
@@ -135,7 +136,7 @@ def _row(cells: list[CellResult], estimator: str) -> ConstraintRow:
 
 
 def _arm(cells: list[CellResult]) -> Arm:
-    return Arm(tuple(cells), mean_over_seeds(list(exp_by_seed(cells).values())))
+    return Arm(tuple(cells), exp_over_seeds(cells))
 
 
 NAMES = {PRINTED: "the printed objective", OURS: "ours"}

@@ -11,6 +11,7 @@ from multilogger.components.reproduction.results import (
     Reproduction,
     datasets_in_order,
     exp_by_seed,
+    exp_over_seeds,
     grouped,
     paired,
 )
@@ -142,10 +143,7 @@ def logger_study_rows(reproduction: Reproduction) -> list[LoggerStudyRow]:
     datasets = datasets_in_order(reproduction)
     groups = grouped(reproduction.loggers, lambda c: (c.dataset, c.method, c.preset, c.loggers or 0))
     keys = sorted(groups, key=lambda k: (datasets.index(k[0]), method_rank(k[1]), preset_rank(k[2]), k[3]))
-    return [
-        LoggerStudyRow(*key, tuple(groups[key]), mean_over_seeds(list(exp_by_seed(groups[key]).values())))
-        for key in keys
-    ]
+    return [LoggerStudyRow(*key, tuple(groups[key]), exp_over_seeds(groups[key])) for key in keys]
 
 
 TESTED_METHOD = "additive"
