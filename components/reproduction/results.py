@@ -138,5 +138,5 @@ def paired(left: dict[int, float], right: dict[int, float]) -> list[tuple[float,
 
 def datasets_in_order(reproduction: Reproduction) -> list[str]:
     """Datasets as given: those of Table 1 first, then as they appear among the cells."""
-    named = (*reproduction.table1, *reproduction.cells)
+    named: tuple[DatasetSize | CellResult, ...] = (*reproduction.table1, *reproduction.cells)
     return list(dict.fromkeys(part.dataset for part in named))

@@ -181,6 +181,7 @@ def test_who_may_be_champion(change: dict[str, Any], eligible: bool) -> None:
 
 
 @pytest.mark.usefixtures("store_root")
+@pytest.mark.early
 def test_champion_is_served_and_gives_way_only_to_less_risk(
     cli: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:

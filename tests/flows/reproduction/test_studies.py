@@ -142,6 +142,7 @@ def test_a_cell_says_where_in_the_study_it_stands() -> None:
     assert step.name == "yeast · naive · seed 0 · printed-objective · objective no shift, cut"
 
 
+@pytest.mark.early
 def test_two_points_end_to_end(store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = [point for point in points() if (point.axis, point.level) == ("labels", "4")]
     monkeypatch.setattr(studies, "points", lambda _: two)
