@@ -16,12 +16,12 @@ from pathlib import Path
 from multilogger.components.reproduction.claims.claims import IN_FEW_WORDS
 from multilogger.components.reproduction.claims.verdicts import Verdict
 from multilogger.components.reproduction.names import OURS, PRESET_TITLES, method_rank
-from multilogger.components.reproduction.report.constraint_csv import read_constraint_csv
+from multilogger.components.reproduction.report.csv_files import read_constraint_csv
 from multilogger.components.reproduction.report.numbers import signed
 from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
 from multilogger.components.reproduction.tables import constraint as study
-from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.tables.table2 import SAME_AS_DIRECT
+from multilogger.components.reproduction.tables.constraint import constraint_paragraph
+from multilogger.components.reproduction.tables.paper_tables import SAME_AS_DIRECT
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "reproduction"

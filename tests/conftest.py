@@ -68,14 +68,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every process begins with its share of the slow tests: begun last, one would go on alone."""
+    """Every process begins with its share of the tests that take long: begun last, one would go on alone."""
     count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    quick = [item for item in items if not item.get_closest_marker("slow")]
+    long = [item for mark in ("slow", "early") for item in items if item.get_closest_marker(mark)]
+    quick = [item for item in items if item not in long]
     size = -(-len(items) // count)
     ordered: list[pytest.Item] = []
     for place in range(count):
-        share = slow[place::count]
+        share = long[place::count]
         ordered += share + quick[: size - len(share)]
         quick = quick[size - len(share) :]
     items[:] = ordered + quick

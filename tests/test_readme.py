@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from multilogger.components.reproduction.report.constraint_csv import constraint_csv
+from multilogger.components.reproduction.report.csv_files import constraint_csv
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.tables.constraint import constraint_rows
 from tests.components.reproduction.synthetic import constraint_study

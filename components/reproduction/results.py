@@ -1,11 +1,11 @@
 """What a reproduction is made of: results of cells, and the groups that a mean is taken over."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from multilogger.components.reproduction.statistics import number
+from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds, number
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ class Reproduction:
     @property
     def cells(self) -> tuple[CellResult, ...]:
         """All cells of all parts."""
-        sweeps = (*self.figure1, *self.figure2, *self.figure3)
-        return (*self.table2, *sweeps, *self.choices, *self.loggers, *self.pairwise, *self.constraint)
+        return tuple(cell for part in PARTS for cell in getattr(self, part))
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -98,10 +97,6 @@ def failure_reason(cell: CellResult) -> str:
 def failed_cells(reproduction: Reproduction) -> list[tuple[str, CellResult]]:
     """Every failed cell with the part of the reproduction that it belongs to."""
     return [(part, cell) for part in PARTS for cell in getattr(reproduction, part) if not succeeded(cell)]
-
-
-def cell_count(reproduction: Reproduction) -> int:
-    return sum(len(getattr(reproduction, part)) for part in PARTS)
 
 
 def sweep_position(cell: CellResult) -> str:
@@ -131,6 +126,11 @@ def exp_by_seed(cells: Iterable[CellResult]) -> dict[int, float]:
     return {cell.seed: cell.exp for cell in ordered if succeeded(cell) and cell.exp is not None}
 
 
+def exp_over_seeds(cells: Iterable[CellResult]) -> MeanOverSeeds:
+    """Mean EXP of the cells that succeeded."""
+    return mean_over_seeds(list(exp_by_seed(cells).values()))
+
+
 def paired(left: dict[int, float], right: dict[int, float]) -> list[tuple[float, float]]:
     """The numbers of the seeds that both have."""
     return [(left[seed], right[seed]) for seed in sorted(left.keys() & right.keys())]
@@ -138,6 +138,5 @@ def paired(left: dict[int, float], right: dict[int, float]) -> list[tuple[float,
 
 def datasets_in_order(reproduction: Reproduction) -> list[str]:
     """Datasets as given: those of Table 1 first, then as they appear among the cells."""
-    cells: Sequence[CellResult] = [c for part in PARTS for c in getattr(reproduction, part)]
-    names = [size.dataset for size in reproduction.table1] + [cell.dataset for cell in cells]
-    return list(dict.fromkeys(names))
+    named: tuple[DatasetSize | CellResult, ...] = (*reproduction.table1, *reproduction.cells)
+    return list(dict.fromkeys(part.dataset for part in named))

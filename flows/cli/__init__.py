@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from multilogger.flows.cli.evaluation import evaluate
-from multilogger.flows.cli.listings import datasets, stages
+from multilogger.flows.cli.inspection import compare, datasets, evaluate, stages, ui, up
 from multilogger.flows.cli.pipeline import learn, prepare, stage
-from multilogger.flows.cli.reproduction import compare, reproduce, serve
-from multilogger.flows.cli.servers import ui, up
+from multilogger.flows.cli.reproduction import reproduce, serve
 from multilogger.flows.terminal.errors import one_line_usage
 
 COMMANDS = (datasets, stages, prepare, learn, reproduce, stage, compare, evaluate, ui, serve, up)

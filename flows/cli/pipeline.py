@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from multilogger.flows.cli.closing import as_typed, how_many_stages, where_to_look
+from multilogger.components.errors import BadInput
 from multilogger.flows.cli.options import (
     Dataset,
     Features,
@@ -21,6 +21,9 @@ from multilogger.flows.cli.options import (
     own_files,
 )
 from multilogger.flows.terminal.errors import one_line_errors
+
+WHOLE_PIPELINE = ("dataset", "method", "preset", "seed", "mirror", "train", "test", "features", "labels")
+"""What `--run` says of a stage, and no other option may."""
 
 
 def prepare(
@@ -38,9 +41,8 @@ def prepare(
     """Make bandit logs: download, reduce, train-loggers, replay."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import PREPARE
-        from multilogger.flows.pipelines.settings import parse_assignments, pipeline_settings
-        from multilogger.flows.servers.session import flow_session
+        from multilogger.flows.pipelines.pipeline import PREPARE, parse_assignments, pipeline_settings
+        from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
         settings = parse_assignments(assignments or [], stages=PREPARE) | own_files(
             train, test, features, labels
@@ -77,9 +79,14 @@ def learn(
     """Learn a policy from bandit logs and evaluate it; makes the logs first if need be."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import LEARN, PREPARE
-        from multilogger.flows.pipelines.settings import check_read, parse_assignments, pipeline_settings
-        from multilogger.flows.servers.session import flow_session
+        from multilogger.flows.pipelines.pipeline import (
+            LEARN,
+            PREPARE,
+            check_read,
+            parse_assignments,
+            pipeline_settings,
+        )
+        from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
         settings = parse_assignments(assignments or [], "learn") | own_files(train, test, features, labels)
         choices = {"learn.method": method, "learn.preset": preset} | settings
@@ -128,22 +135,20 @@ def stage(
     """Run one stage alone, from inputs that are in the cache or in MLflow."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.components.errors import BadInput
-        from multilogger.flows.pipelines.pipeline import LEARN, PREPARE
-        from multilogger.flows.pipelines.settings import check_read, parse_assignments, pipeline_settings
-        from multilogger.flows.servers.session import flow_session
+        from multilogger.flows.pipelines.pipeline import (
+            LEARN,
+            PREPARE,
+            check_read,
+            parse_assignments,
+            pipeline_settings,
+        )
+        from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
         from multilogger.tasks.registry import STAGES
 
         if name not in STAGES:
             raise BadInput(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
         if run is not None:
-            from multilogger.flows.pipelines.rerun_report import rerun_and_report
-
-            done = rerun_and_report(context, name, run, assignments or [], refresh)
-            how_many_stages(started, done.outcomes)
-            where_to_look(done.run_id)
-            if name == "learn":
-                typer.echo(f"Evaluate it {as_typed()} stage evaluate --run {done.run_id}")
+            _stage_of_run(context, name, run, assignments or [], refresh, started)
             return
         typed = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
         settings = typed
@@ -164,3 +169,51 @@ def stage(
         terminal.table("Result", stage_rows({name: done.outcome}))
         how_many_stages(started, done.outcomes)
         where_to_look(done.outcome.artifact.run_id)
+
+
+def _stage_of_run(
+    context: typer.Context, stage: str, run_id: str, assignments: list[str], refresh: bool, started: float
+) -> None:
+    """One stage of a finished run again: check everything, run it, and show it beside what was."""
+    _refuse_other_options(context)
+    from multilogger.flows.pipelines.pipeline import parse_assignments
+    from multilogger.flows.pipelines.recorded_cells import existing_runs
+    from multilogger.flows.servers.session import as_typed, flow_session, how_many_stages, where_to_look
+
+    tracker, changes = existing_runs(), parse_assignments(assignments, stage)
+    from multilogger.flows.pipelines.template import nearest_with, read_template
+
+    template = read_template(tracker, run_id)
+    template.chosen(stage, changes)  # said before anything starts
+    with flow_session(context.obj) as terminal:
+        from multilogger.flows.pipelines.rerun import differences, rerun_from
+        from multilogger.flows.pipelines.summary import metric_rows, stage_rows
+
+        done = rerun_from(stage, run_id, changes, refresh)
+    changed, earlier = differences(template, stage, changes), nearest_with(tracker, template, stage)
+    typer.echo(f"Template    {template.name} ({template.run_id})")
+    news = [f"{name} {then} -> {now}" for name, (then, now) in changed.items()]
+    typer.echo(f"Changed     {', '.join(news) or 'nothing'}")
+    if earlier is not None and earlier is not template:
+        typer.echo(f"Compared    {earlier.name} ({earlier.run_id}); the template has not run {stage}")
+    if done.inputs:
+        terminal.table("Inputs", stage_rows(done.inputs))
+    terminal.table("Result", stage_rows({stage: done.outcome}))
+    then = tracker.metrics(earlier.stage_runs[stage]) if earlier else {}
+    now = tracker.metrics(done.outcome.artifact.run_id)
+    if rows := metric_rows(stage, then, now, "template" if earlier is template else "earlier run"):
+        terminal.table("Metrics", rows)
+    how_many_stages(started, done.outcomes)
+    where_to_look(done.run_id)
+    if stage == "learn":
+        typer.echo(f"Evaluate it {as_typed()} stage evaluate --run {done.run_id}")
+
+
+def _refuse_other_options(context: typer.Context) -> None:
+    sources = {name: context.get_parameter_source(name) for name in WHOLE_PIPELINE}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        raise BadInput(
+            f"--run names the whole pipeline, so --{given[0]} cannot be given with it; "
+            "leave one of them out, or change settings of the stage with --set"
+        )

@@ -60,7 +60,7 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
     missing = [name for name in POLICY_FILES if not (folder / name).is_file()]
     if missing:
         raise BadInput(f"{source} has no {' and no '.join(missing)}; give the folder of a learned policy")
-    _check_unaltered(folder)
+    manifest = _manifest(folder)
     try:
         policy = load_policy(folder)
     except Exception as error:  # whatever a damaged file makes the readers raise
@@ -70,8 +70,8 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
     return NamedPolicy(
         policy=policy,
         source=source,
-        log_key=_input_key(folder / MANIFEST, "log"),
-        data_key=_input_key(folder / MANIFEST, "data"),
+        log_key=_input_key(manifest, "log"),
+        data_key=_input_key(manifest, "data"),
         dataset=tags.get("dataset"),
         run_id=run.info.run_id if run is not None else None,
     )
@@ -155,22 +155,21 @@ def _fetch(run: "Run", name: str, store: Store, folder: Path) -> None:
     )
 
 
-def _check_unaltered(folder: Path) -> None:
-    """Files that a manifest lists must be what it says; a folder without one is taken as it is."""
+def _manifest(folder: Path) -> dict[str, Any]:
+    """What the stage that made a policy wrote down, empty if it did not; files must be what it says."""
     try:
-        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
-        altered = [name for name in POLICY_FILES if listed[name]["sha256"] != sha256_of(folder / name)]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if altered:
-        raise BadInput(f"{folder / altered[0]} was altered; run the command that made it again")
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    for name in POLICY_FILES:
+        with suppress(KeyError, TypeError):
+            if manifest["files"][name]["sha256"] != sha256_of(folder / name):
+                raise BadInput(f"{folder / name} was altered; run the command that made it again")
+    return manifest
 
 
-def _input_key(manifest: Path, name: str) -> str | None:
-    if not manifest.is_file():
-        return None
+def _input_key(manifest: dict[str, Any], name: str) -> str | None:
     try:
-        facts: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
-        return str(facts["inputs"][name]["key"])
-    except (ValueError, KeyError, TypeError):
+        return str(manifest["inputs"][name]["key"])
+    except (KeyError, TypeError):
         return None

@@ -7,8 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.reproduction.names import OURS
 from multilogger.components.reproduction.results import CellResult
-from multilogger.flows.pipelines.pipeline import LEARN, learn_steps
-from multilogger.flows.pipelines.settings import PipelineSettings, pipeline_settings
+from multilogger.flows.pipelines.pipeline import LEARN, PipelineSettings, learn_steps, pipeline_settings
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from multilogger.components.datasets.registry import DATASETS
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
-from multilogger.flows.pipelines.champion import champion_of
 from multilogger.flows.pipelines.recorded_cells import (
     RecordedCell,
+    champion_of,
     recorded_cells,
     recorded_datasets,
     usual_choices,

@@ -162,7 +162,10 @@ class CellPages:
 
     def _found(self, dataset: str, evaluation: Artifact) -> str:
         if dataset not in self._searched:
-            self._searched[dataset] = self._tracker.flow_runs_by_stage(dataset, "evaluate")
+            tag = "stage.evaluate.run_id"
+            runs = self._tracker.runs_of(dataset, f"attributes.status = 'FINISHED' and tags.`{tag}` LIKE '%'")
+            newest_last = reversed(runs)
+            self._searched[dataset] = {run.data.tags[tag]: run.info.run_id for run in newest_last}
         run = self._searched[dataset].get(evaluation.run_id)
         if run is None:
             return evaluation.run_id

@@ -1,18 +1,75 @@
-"""Flow: a policy learned from bandit logs, and what it is worth."""
+"""Flow: a policy learned from bandit logs, and what it is worth; a cell is one such run of the pipeline."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.pipelines.flow_run import Finished
-from multilogger.flows.pipelines.run_cell import name_champion, run_cell
+from multilogger.flows.pipelines.flow_run import Finished, flow_run, note_cell_run
+from multilogger.flows.pipelines.pipeline import flat
+from multilogger.flows.pipelines.recorded_cells import promote, recorded_cells
 from multilogger.flows.pipelines.summary import estimate_rows, loss_rows
 from multilogger.flows.terminal.terminal import to_markdown
+from multilogger.tasks.cell_metrics import cell_metrics
 from multilogger.tasks.engine.progress import tick_off
+from multilogger.tasks.engine.runner import Outcome
+from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
+from multilogger.tasks.evaluate import Evaluation, load_evaluation
+from multilogger.tasks.log_files import bandit_log_used
+
+
+def record_cell(tracker: Tracker, run_id: str, outcomes: Mapping[str, Outcome]) -> None:
+    """Log the metrics that every method has, the log that it learned from, and the policy as a model."""
+    metrics = cell_metrics(load_evaluation(outcomes["evaluate"].artifact))
+    tracker.log(run_id, {}, [MetricPoint(name, value) for name, value in metrics.items()])
+    used = bandit_log_used({"data": outcomes["reduce"].artifact, "log": outcomes["replay"].artifact})
+    tracker.log_dataset(run_id, used)
+    tracker.link_models(run_id, tracker.models_of(outcomes["learn"].artifact.run_id))
+
+
+def cell_note(dataset: str, preset: str, seed: int, result: Evaluation) -> str:
+    """The first paragraph of the run's description."""
+    metrics = cell_metrics(result)
+    parts = [
+        f"**{result.method}** ({preset}) on **{dataset}**, seed {seed}: expected Hamming loss "
+        f"**{result.exp:.3f}** on test, {result.greedy:.3f} with the most likely labels."
+    ]
+    if {"validation_risk", "validation_low", "validation_high"} <= metrics.keys():
+        parts.append(
+            f"Validation rows alone say {metrics['validation_risk']:.3f} "
+            f"({metrics['validation_low']:.3f} to {metrics['validation_high']:.3f}), "
+            f"from {metrics['effective_rows']:.0f} effective rows."
+        )
+    return " ".join(parts)
+
+
+def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = False) -> Finished:
+    """Realise every stage of a cell under a run of its own; `refresh` names stages to compute again."""
+    with flow_run(
+        cell.method,
+        cell.dataset,
+        cell.seed,
+        flat(cell.chosen()),
+        refresh=refresh,
+        place=cell.place,
+        tidied=tidied,
+    ) as run:
+        outcomes = {stage: run.runner.realise(step) for stage, step in cell.steps().items()}
+        record_cell(run.tracker, run.run_id, outcomes)
+        evaluation = outcomes["evaluate"].artifact
+        result = load_evaluation(evaluation)
+        run.paragraphs.append(cell_note(cell.dataset, cell.preset, cell.seed, result))
+    note_cell_run(run.runner.store, evaluation, run.run_id)
+    return Finished(outcomes, run.run_id)
+
+
+def name_champion(tracker: Tracker, dataset: str) -> str:
+    """Make the best policy of a dataset its champion if it beats the present one; says who it is."""
+    return promote(tracker, dataset, recorded_cells(tracker, dataset)).message
 
 
 @flow(name="learn", flow_run_name="learn {dataset} {method} seed {seed}")

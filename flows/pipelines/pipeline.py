@@ -1,14 +1,33 @@
-"""The pipeline as values: which stage feeds which."""
+"""The pipeline as values: which stage feeds which, and the settings of each from what a person types."""
 
-from multilogger.flows.pipelines.settings import PipelineSettings
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.methods import all_settings, unread
 from multilogger.tasks.download import download
-from multilogger.tasks.engine.stage import Step, step
+from multilogger.tasks.engine.stage import StageSettings, Step, step
 from multilogger.tasks.evaluate import evaluate
 from multilogger.tasks.lambda_star import estimate_lambda_star
 from multilogger.tasks.learn import learn_policy
+from multilogger.tasks.learn_settings import LearnSettings, check_loggers
 from multilogger.tasks.reduce import reduce
-from multilogger.tasks.replay import replay
-from multilogger.tasks.train_loggers import train_loggers
+from multilogger.tasks.registry import STAGES
+from multilogger.tasks.replay import ReplaySettings, replay
+from multilogger.tasks.train_loggers import TrainLoggersSettings, train_loggers
+
+PREPARE = ("download", "reduce", "train-loggers", "replay")
+LEARN = (*PREPARE, "learn", "lambda-star", "evaluate")
+
+PipelineSettings = Mapping[str, StageSettings]
+"""The settings of every stage, by its name."""
+
+NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset"}
+"""Settings that have an option of their own, which names the run as well."""
 
 
 def prepare_steps(settings: PipelineSettings) -> dict[str, Step]:
@@ -34,5 +53,121 @@ def learn_steps(settings: PipelineSettings) -> dict[str, Step]:
     return prepared | {s.stage.name: s for s in (policy, shares, scores)}
 
 
-PREPARE = ("download", "reduce", "train-loggers", "replay")
-LEARN = (*PREPARE, "learn", "lambda-star", "evaluate")
+def flat(settings: PipelineSettings) -> dict[str, Any]:
+    """`stage.setting` to JSON value."""
+    return {
+        f"{stage}.{name}": value for stage, own in settings.items() for name, value in own.params().items()
+    }
+
+
+def parse_assignments(
+    assignments: Sequence[str], stage: str | None = None, stages: Sequence[str] = tuple(STAGES)
+) -> dict[str, Any]:
+    """`key=value` texts to `stage.setting` -> value; a bare key belongs to `stage`, or to its only owner."""
+    parsed: dict[str, Any] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"--set takes key=value, got {text!r}; for example --set train-loggers.C=0.03")
+        full = _qualified(name.strip(), stage, stages)
+        if full in NAMED_BY:
+            raise BadInput(f"{full} is named by {NAMED_BY[full]}, not by --set")
+        parsed[full] = typed_value(value.strip())
+    return parsed
+
+
+def pipeline_settings(
+    stages: Sequence[str],
+    dataset: str,
+    seed: int,
+    mirror: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> PipelineSettings:
+    """Defaults, then dataset, seed and mirror where a stage has them, then `stage.setting` values."""
+    chosen: dict[str, dict[str, Any]] = {}
+    for name in stages:
+        common = {"dataset": dataset, "seed": seed, "mirror": mirror}
+        known = STAGES[name].settings_type.described()
+        chosen[name] = {key: value for key, value in common.items() if key in known}
+    for name, value in (settings or {}).items():
+        owner, _, setting = _qualified(name, None).partition(".")
+        if setting == "dataset":
+            raise BadInput("the dataset is named by --dataset, not by --set")
+        if owner not in chosen:
+            raise BadInput(
+                f"setting {owner}.{setting} is of a stage that this command does not run; leave it out"
+            )
+        chosen[owner][setting] = value
+    built = {name: _build(name, chosen[name]) for name in stages}
+    _check_together(built)
+    return built
+
+
+def check_read(chosen: PipelineSettings, typed: Mapping[str, Any]) -> None:
+    """Refuse a setting of `learn` that was typed for a method which does not read it."""
+    learn = chosen.get("learn")
+    if not isinstance(learn, LearnSettings):
+        return
+    owned = [name.partition(".") for name in typed]
+    numbers = [setting for owner, _, setting in owned if owner == "learn" and setting in all_settings()]
+    if wrong := unread(learn.method, numbers):
+        raise BadInput(f"{'; '.join(wrong)}; leave it out, or take another method")
+
+
+def _check_together(built: PipelineSettings) -> None:
+    """What stages need of each other's settings, said now and not after the loggers are trained."""
+    loggers, replay, learn = (built.get(name) for name in ("train-loggers", "replay", "learn"))
+    if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
+        replay.passes_of(len(loggers.alphas))
+    if isinstance(loggers, TrainLoggersSettings) and isinstance(learn, LearnSettings):
+        check_loggers(learn, len(loggers.alphas))
+
+
+def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:
+    try:
+        return STAGES[stage].settings_type.build(values)
+    except BadInput as error:
+        if str(error).startswith("unknown"):  # says itself what there is to choose from
+            raise
+        raise BadInput(f"bad setting of {stage}: {error}; 'multilogger stages' lists all settings") from error
+    except ValidationError as error:
+        raise BadInput(_one_line(error, stage)) from error
+
+
+def _one_line(error: ValidationError, stage: str) -> str:
+    """A validation error as one line: which setting, what was wrong, what came."""
+    first = error.errors()[0]
+    if first["type"] == "value_error":  # one of our own messages
+        return str(first["msg"]).removeprefix("Value error, ")
+    where = ".".join(str(part) for part in (stage, *first["loc"]))
+    what = first["msg"][0].lower() + first["msg"][1:]
+    return f"bad setting {where}: {what}, got {first['input']!r}; 'multilogger stages' lists all settings"
+
+
+def _qualified(name: str, stage: str | None, stages: Sequence[str] = tuple(STAGES)) -> str:
+    """The full `stage.setting` name of what a person typed."""
+    owner, dot, setting = name.partition(".")
+    if dot:
+        owner = owner.replace("_", "-")
+        owners = [owner] if owner in STAGES and setting in STAGES[owner].settings_type.described() else []
+    else:
+        setting = owner
+        owners = [s for s in stages if setting in STAGES[s].settings_type.described()]
+        owners = [stage] if stage in owners else owners
+    if len(owners) == 1 and owners[0] is not None:
+        return f"{owners[0]}.{setting}"
+    if owners:
+        choices = " or ".join(f"{s}.{setting}" for s in owners)
+        raise BadInput(f"setting {name!r} belongs to several stages; write {choices}")
+    settings = {own for s in STAGES for own in STAGES[s].settings_type.described()}
+    near = difflib.get_close_matches(setting, settings, n=1)
+    guess = f"did you mean {near[0]}? " if near and near[0] != setting else ""
+    raise BadInput(f"unknown setting {name!r}; {guess}'multilogger stages' lists the settings of every stage")
+
+
+def typed_value(text: str) -> Any:
+    """What a person or MLflow wrote: JSON, else the text itself."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

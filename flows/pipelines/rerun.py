@@ -7,9 +7,16 @@ from typing import Any
 from prefect import flow
 
 from multilogger.flows.pipelines.flow_run import FlowRun, flow_run
-from multilogger.flows.pipelines.pipeline import LEARN, PREPARE, learn_steps, prepare_steps
-from multilogger.flows.pipelines.run_cell import name_champion, record_cell
-from multilogger.flows.pipelines.settings import PipelineSettings, flat, pipeline_settings
+from multilogger.flows.pipelines.learn import name_champion, record_cell
+from multilogger.flows.pipelines.pipeline import (
+    LEARN,
+    PREPARE,
+    PipelineSettings,
+    flat,
+    learn_steps,
+    pipeline_settings,
+    prepare_steps,
+)
 from multilogger.flows.pipelines.template import Template, read_template
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.progress import tick_off

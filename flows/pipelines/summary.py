@@ -10,6 +10,15 @@ from multilogger.tasks.evaluate import load_evaluation
 from multilogger.tasks.replay import load_summary
 from multilogger.tasks.train_loggers import load_scores
 
+HEADLINES = {
+    "learn": (
+        "best/epoch", "best/train_risk", "best/validation", "best/mean_weight", "best/log_d2", "best/share",
+        "epochs", "wall_seconds",
+    ),
+    "evaluate": ("exp", "greedy", "balanced-sn/"),
+}  # fmt: skip
+"""How the names of the metrics begin that are worth a line, for stages that have dozens."""
+
 
 def stage_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     """How each stage came to its result, and where it is."""
@@ -78,3 +87,19 @@ def weak_estimates(outcomes: Mapping[str, Outcome]) -> str | None:
         f"Fewer than {FEW_EFFECTIVE_ROWS:.0f} effective rows: {', '.join(few)}. "
         "Their intervals may be too narrow; a policy closer to its loggers is easier to judge."
     )
+
+
+def metric_rows(
+    stage: str, then: Mapping[str, float], now: Mapping[str, float], called: str = "template"
+) -> Rows:
+    """A stage's metrics of two runs, side by side, the first under a name; alone if there is no first."""
+    wanted = HEADLINES.get(stage, ("",))
+    names = [name for name in sorted(now.keys() | then.keys()) if name.startswith(wanted)]
+    return [
+        {"metric": name, **({called: _number(then, name)} if then else {}), "this run": _number(now, name)}
+        for name in names
+    ]
+
+
+def _number(values: Mapping[str, float], name: str) -> str:
+    return f"{values[name]:.4g}" if name in values else ""

@@ -11,8 +11,14 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.pipelines.pipeline import LEARN, PREPARE
-from multilogger.flows.pipelines.settings import PipelineSettings, check_read, pipeline_settings
+from multilogger.flows.pipelines.pipeline import (
+    LEARN,
+    PREPARE,
+    PipelineSettings,
+    check_read,
+    pipeline_settings,
+    typed_value,
+)
 from multilogger.tasks.engine.artifact import MANIFEST
 from multilogger.tasks.engine.tracking import STORE_TAG, TEMPLATE_TAG, Tracker
 from multilogger.tasks.registry import STAGES
@@ -177,14 +183,7 @@ def _from_manifests(tracker: Tracker, run: Run, stage: str) -> dict[str, Any]:
 def _values(params: Texts, stage: str | None = None) -> dict[str, Any]:
     """`stage.setting` to value, from MLflow's texts; a stage's own run has bare names."""
     prefix = f"{stage}." if stage else ""
-    return {f"{prefix}{name}": _value(text) for name, text in params.items()}
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+    return {f"{prefix}{name}": typed_value(text) for name, text in params.items()}
 
 
 def _checked(settings: dict[str, Any], run_id: str) -> dict[str, Any]:

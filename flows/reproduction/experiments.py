@@ -9,9 +9,15 @@ import numpy as np
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.reproduction.choices import CHOICES, VARIED_BY_CHOICES, choices_of
-from multilogger.flows.reproduction.constraint_study import STUDY_METHODS, STUDY_VARIES, study_cells
 from multilogger.flows.reproduction.scope import DEFAULT_PRESETS, Scope, check_presets, presets_that_matter
+from multilogger.flows.reproduction.studies import (
+    CHOICES,
+    STUDY_METHODS,
+    STUDY_VARIES,
+    VARIED_BY_CHOICES,
+    choices_of,
+    study_cells,
+)
 
 TABLE2_DATASETS = ("scene", "yeast", "tmc")
 FIGURE_DATASETS = ("yeast",)
@@ -168,14 +174,19 @@ STUDIES: dict[str, Callable[[Scope], list[Cell]]] = {"constraint": constraint}
 TARGETS = (*EXPERIMENTS, *STUDIES, "all")
 
 
-def plan_of(targets: Sequence[str], scope: Scope) -> dict[str, list[Cell]]:
-    """The cells of every experiment of the targets; a typing error is said here, before anything runs."""
-    plan: dict[str, list[Cell]] = {}
+def check_plan(parameters: Mapping[str, Any]) -> None:
+    """Refuse what the flow would refuse, before anything starts."""
+    plan_of(parameters["target"], Scope.asked(parameters))
+
+
+def plan_of(target: str, scope: Scope) -> dict[str, list[Cell]]:
+    """The cells of every experiment of a target; a typing error is said here, before anything runs."""
+    if target not in TARGETS:
+        raise BadInput(f"unknown target {target!r}; choose one of {', '.join(TARGETS)}")
+    names = (*EXPERIMENTS, *STUDIES) if target == "all" else (target,)
     check_presets(scope.presets)
-    _check_settings([name for target in targets for name in _experiments(target)], scope.settings)
-    for target in targets:
-        for name in _experiments(target):
-            plan[name] = _planned(name, _narrowed(name, scope) if target == "all" else scope)
+    _check_settings(names, scope.settings)
+    plan = {name: _planned(name, _narrowed(name, scope) if target == "all" else scope) for name in names}
     cells = [cell for planned in plan.values() for cell in planned]
     for cell in cells:
         cell.steps()
@@ -206,10 +217,3 @@ def _narrowed(name: str, scope: Scope) -> Scope:
         return replace(scope, methods=None, datasets=None)
     figures = FIGURE_DATASETS if set(FIGURE_DATASETS) & set(scope.datasets) else scope.datasets[:1]
     return replace(scope, methods=None, datasets=figures)
-
-
-def _experiments(target: str) -> Sequence[str]:
-    """The experiments that a target stands for."""
-    if target not in TARGETS:
-        raise BadInput(f"unknown target {target!r}; choose one of {', '.join(TARGETS)}")
-    return (*EXPERIMENTS, *STUDIES) if target == "all" else (target,)

@@ -13,18 +13,17 @@ from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
-from multilogger.flows.pipelines.run_cell import name_champion
+from multilogger.flows.pipelines.learn import name_champion
 from multilogger.flows.reproduction.experiments import plan_of
 from multilogger.flows.reproduction.run_cells import run_cells
-from multilogger.flows.reproduction.scope import Scope, chosen_presets
+from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.tables import reproduction_notes, reproduction_tables
-from multilogger.flows.servers.running_servers import running_servers
-from multilogger.flows.terminal.out_folder import writable_folder
+from multilogger.flows.servers.local_server import running_servers
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.dataset_files import load_facts
-from multilogger.tasks.engine.caching import Lookup
 from multilogger.tasks.engine.progress import open_bar, tick_off
-from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.runner import Lookup
+from multilogger.tasks.engine.store import Store, writable_folder
 
 EXPERIMENT = "reproductions"
 DEFAULT_OUT = "reproduction"
@@ -68,86 +67,27 @@ def reproduce(
 
     `datasets` and `methods` default to the experiment's own; seeds are 0 to `seeds` - 1; `settings` maps
     `stage.setting` to a value for every cell; `workers` cells run at a time. `presets` are shown side by
-    side; `preset` names a single one, as older schedules do.
+    side; `preset` names a single one, as older schedules do. Of target `all`, `methods` are those of Table 2.
     """
-    scope = Scope(
-        _given(datasets), _given(methods), seeds, chosen_presets(presets, preset), mirror, settings or {}
-    )
-    return _reproduce([target], scope, Path(out), workers)
+    return _reproduce(target, Scope.asked(locals()), Path(out), workers)
 
 
-@flow(name="replay-sweep")
-def replay_sweep(
-    datasets: list[str] | None = None,
-    seeds: int = 10,
-    preset: str | None = None,
-    mirror: str | None = None,
-    out: str = DEFAULT_OUT,
-    settings: dict[str, Any] | None = None,
-    workers: int = DEFAULT_WORKERS,
-    presets: list[str] | None = None,
-) -> Reproduced:
-    """Figure 1."""
-    scope = Scope(_given(datasets), None, seeds, chosen_presets(presets, preset), mirror, settings or {})
-    return _reproduce(["figure1"], scope, Path(out), workers)
-
-
-@flow(name="temperature-sweep")
-def temperature_sweep(
-    datasets: list[str] | None = None,
-    seeds: int = 10,
-    preset: str | None = None,
-    mirror: str | None = None,
-    out: str = DEFAULT_OUT,
-    settings: dict[str, Any] | None = None,
-    workers: int = DEFAULT_WORKERS,
-    presets: list[str] | None = None,
-) -> Reproduced:
-    """Figures 2 and 3."""
-    scope = Scope(_given(datasets), None, seeds, chosen_presets(presets, preset), mirror, settings or {})
-    return _reproduce(["figure2", "figure3"], scope, Path(out), workers)
-
-
-@flow(name="reproduce-all")
-def reproduce_all(
-    datasets: list[str] | None = None,
-    methods: list[str] | None = None,
-    seeds: int = 10,
-    preset: str | None = None,
-    mirror: str | None = None,
-    out: str = DEFAULT_OUT,
-    settings: dict[str, Any] | None = None,
-    workers: int = DEFAULT_WORKERS,
-    presets: list[str] | None = None,
-) -> Reproduced:
-    """Every table and figure; `methods` are those of Table 2."""
-    scope = Scope(
-        _given(datasets), _given(methods), seeds, chosen_presets(presets, preset), mirror, settings or {}
-    )
-    return _reproduce(["all"], scope, Path(out), workers)
-
-
-def _reproduce(targets: Sequence[str], scope: Scope, out: Path, workers: int) -> Reproduced:
-    plan = plan_of(targets, scope)
+def _reproduce(target: str, scope: Scope, out: Path, workers: int) -> Reproduced:
+    plan = plan_of(target, scope)
     store = Store.current().open()
     tidy(store)
     folder = writable_folder(out)
     cells = [cell for part in plan.values() for cell in part]
     datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
-    name = f"{', '.join(targets)} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
+    name = f"{target} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
     with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
         done = run_cells(cells, workers)
         results = iter(done.results)
         parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
         reproduction = Reproduction(table1=_sizes(cells), **parts)
         with open_bar("writing the report", None):
-            files = write_outputs(
-                reproduction,
-                folder,
-                _mlflow_address(store),
-                [scope.command(target) for target in targets],
-                _origin(scope),
-            )
+            made = [scope.command(target)]
+            files = write_outputs(reproduction, folder, _mlflow_address(store), made, _origin(scope))
             run.tracker.log_files(run.run_id, files)
         failed = sum(bool(cell.error) for cell in reproduction.cells)
         run.log_metrics({"cells": len(cells), "failed_cells": failed})
@@ -179,10 +119,6 @@ def _origin(scope: Scope) -> dict[str, str]:
         "preset": ", ".join(scope.presets),
         "seeds": f"0 to {scope.seeds - 1}" if scope.seeds > 1 else "0",
     }
-
-
-def _given(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    return tuple(dict.fromkeys(names)) if names else None
 
 
 def _sizes(cells: Sequence[Cell]) -> tuple[DatasetSize, ...]:

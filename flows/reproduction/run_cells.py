@@ -12,8 +12,8 @@ from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import CellPages, flow_run
-from multilogger.flows.pipelines.run_cell import run_cell
-from multilogger.flows.pipelines.settings import flat
+from multilogger.flows.pipelines.learn import run_cell
+from multilogger.flows.pipelines.pipeline import flat
 from multilogger.flows.reproduction.worker_processes import (
     check_not_leaving,
     process_pool,
@@ -22,8 +22,8 @@ from multilogger.flows.reproduction.worker_processes import (
 )
 from multilogger.tasks.additivity_check import additivity_p_value
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.caching import Lookup
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
+from multilogger.tasks.engine.runner import Lookup
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.evaluate import load_evaluation

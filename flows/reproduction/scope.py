@@ -3,12 +3,15 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.flows.pipelines.cells import Cell
+from multilogger.flows.pipelines.pipeline import parse_assignments
+from multilogger.tasks.engine.store import check_folder
 from multilogger.tasks.learn_settings import check_method
 
 DEFAULT_PRESETS = ("tuned",)
@@ -30,6 +33,16 @@ class Scope:
             raise BadInput(f"a reproduction needs at least one seed, got {self.seeds}")
         if not self.presets:
             raise BadInput(f"a reproduction needs at least one preset, got none; choose {', '.join(PRESETS)}")
+
+    @classmethod
+    def asked(cls, parameters: Mapping[str, Any]) -> "Scope":
+        """The scope of parameters of the flow, whose others are left alone; names count once."""
+        datasets, methods = (
+            tuple(dict.fromkeys(parameters[n] or ())) or None for n in ("datasets", "methods")
+        )
+        presets = chosen_presets(parameters["presets"], parameters.get("preset"))
+        settings = parameters["settings"] or {}
+        return cls(datasets, methods, parameters["seeds"], presets, parameters["mirror"], settings)
 
     def params(self) -> dict[str, Any]:
         """What an MLflow run shows of it."""
@@ -94,3 +107,37 @@ def _read(method: str, name: str) -> bool:
     """Whether a method reads a setting, or another stage does."""
     owner, _, setting = name.partition(".")
     return owner != "learn" or setting not in all_settings() or reads(method, setting)
+
+
+def reproduce_parameters(
+    target: str,
+    datasets: list[str] | None,
+    methods: list[str] | None,
+    seeds: int,
+    presets: list[str] | None,
+    mirror: str | None,
+    out: Path,
+    assignments: list[str] | None,
+    workers: int,
+) -> dict[str, Any]:
+    """The flow's parameters; an output folder or a setting that cannot be is refused at once."""
+    check_folder(out)
+    return {
+        "target": target,
+        "datasets": datasets or None,
+        "methods": methods or None,
+        "seeds": seeds,
+        "presets": presets or None,
+        "mirror": mirror,
+        "out": str(out),
+        "settings": parse_assignments(assignments or [], "learn"),
+        "workers": workers,
+    }
+
+
+def from_any_folder(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The same with absolute paths: a run may start in another folder."""
+    mirror = parameters["mirror"]
+    if mirror is not None and "://" not in mirror:
+        mirror = str(Path(mirror).expanduser().absolute())
+    return parameters | {"mirror": mirror, "out": str(Path(parameters["out"]).expanduser().absolute())}

@@ -23,17 +23,12 @@ from multilogger.components.reproduction.report.numbers import (
 )
 from multilogger.components.reproduction.report.sections import rows_by_dataset
 from multilogger.components.reproduction.results import Reproduction
-from multilogger.components.reproduction.tables.choices import ChoiceRow, choice_rows
-from multilogger.components.reproduction.tables.constraint import STEPS_AXIS, constraint_rows
-from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.tables.studies import (
-    LEVEL,
-    LoggerStudyRow,
-    additivity_rows,
-    logger_study_rows,
+from multilogger.components.reproduction.tables.constraint import (
+    STEPS_AXIS,
+    constraint_paragraph,
+    constraint_rows,
 )
-from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
-from multilogger.components.reproduction.tables.table2 import (
+from multilogger.components.reproduction.tables.paper_tables import (
     SAME_AS_DIRECT,
     Table2Row,
     exp_text,
@@ -42,6 +37,15 @@ from multilogger.components.reproduction.tables.table2 import (
     shown_presets,
     table2_rows,
 )
+from multilogger.components.reproduction.tables.studies import (
+    LEVEL,
+    ChoiceRow,
+    LoggerStudyRow,
+    additivity_rows,
+    choice_rows,
+    logger_study_rows,
+)
+from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
 from multilogger.flows.terminal.terminal import Rows
 
 CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim holds"
@@ -125,13 +129,15 @@ def _judged(claim: Claim, dataset: str, comparison: str, preset: str) -> str:
     return ""
 
 
-def _several(rows: Sequence[SweepRow | ChoiceRow | LoggerStudyRow]) -> bool:
-    return len({row.preset for row in rows}) > 1
+def _who(row: SweepRow | ChoiceRow | LoggerStudyRow) -> dict[str, str]:
+    return {"dataset": row.dataset, "method": row.method, "preset": preset_title(row.preset)}
 
 
-def _preset(row: SweepRow | ChoiceRow | LoggerStudyRow, several: bool) -> dict[str, str]:
-    """A column of its own where presets must be told apart."""
-    return {"preset": preset_title(row.preset)} if several else {}
+def _told_apart(rows: Rows) -> Rows:
+    """Rows with a column `preset` if there are several presets, else without it."""
+    if len({row["preset"] for row in rows}) > 1:
+        return rows
+    return [{name: text for name, text in row.items() if name != "preset"} for row in rows]
 
 
 def _additivity(reproduction: Reproduction) -> Rows:
@@ -146,56 +152,50 @@ def _additivity(reproduction: Reproduction) -> Rows:
 
 
 def _sweep(reproduction: Reproduction, figure: str) -> Rows:
-    rows = sweep_rows(reproduction, figure)
-    several = _several(rows)
-    return [
-        {
-            "dataset": row.dataset,
-            "method": row.method,
-            **_preset(row, several),
-            AXES[figure]: "" if row.x is None else f"{row.x:g}",
-            "1/EXP": inverse(row.inverse.mean),
-            "95 %": inverse_half_width(row.inverse),
-            "paper": inverse(row.paper) if row.paper is not None else "",
-            "seeds": str(row.inverse.count),
-        }
-        for row in rows
-    ]
+    return _told_apart(
+        [
+            {
+                **_who(row),
+                AXES[figure]: "" if row.x is None else f"{row.x:g}",
+                "1/EXP": inverse(row.inverse.mean),
+                "95 %": inverse_half_width(row.inverse),
+                "paper": inverse(row.paper) if row.paper is not None else "",
+                "seeds": str(row.inverse.count),
+            }
+            for row in sweep_rows(reproduction, figure)
+        ]
+    )
 
 
 def _choices(reproduction: Reproduction) -> Rows:
-    rows = choice_rows(reproduction)
-    several = _several(rows)
-    return [
-        {
-            "dataset": row.dataset,
-            "method": row.method,
-            **_preset(row, several),
-            "choice": row.choice,
-            "EXP": loss(row.exp.mean),
-            "difference": signed(row.difference.mean) if row.difference.count else "",
-            "95 %": interval(row.difference),
-            "seeds": str(row.exp.count),
-        }
-        for row in rows
-    ]
+    return _told_apart(
+        [
+            {
+                **_who(row),
+                "choice": row.choice,
+                "EXP": loss(row.exp.mean),
+                "difference": signed(row.difference.mean) if row.difference.count else "",
+                "95 %": interval(row.difference),
+                "seeds": str(row.exp.count),
+            }
+            for row in choice_rows(reproduction)
+        ]
+    )
 
 
 def _loggers(reproduction: Reproduction) -> Rows:
-    rows = logger_study_rows(reproduction)
-    several = _several(rows)
-    return [
-        {
-            "dataset": row.dataset,
-            "method": row.method,
-            **_preset(row, several),
-            "loggers": str(row.loggers),
-            "EXP": loss(row.exp.mean),
-            "95 %": half_width(row.exp),
-            "seeds": str(row.exp.count),
-        }
-        for row in rows
-    ]
+    return _told_apart(
+        [
+            {
+                **_who(row),
+                "loggers": str(row.loggers),
+                "EXP": loss(row.exp.mean),
+                "95 %": half_width(row.exp),
+                "seeds": str(row.exp.count),
+            }
+            for row in logger_study_rows(reproduction)
+        ]
+    )
 
 
 def _constraint(reproduction: Reproduction) -> Rows:

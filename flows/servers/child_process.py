@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 from multilogger.components.errors import BadInput
@@ -26,14 +26,11 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @contextmanager
 def until_stopped() -> Iterator[None]:
     """Ctrl-C, SIGTERM and a closed terminal all end the block in the same orderly way, exit code 0."""
-    before = {ending: signal.signal(ending, _interrupt) for ending in ENDINGS}
-    try:
-        yield
-    except KeyboardInterrupt:
-        tell("Stopped")
-    finally:
-        for ending, handler in before.items():
-            signal.signal(ending, handler)
+    with _handled_by(_interrupt):
+        try:
+            yield
+        except KeyboardInterrupt:
+            tell("Stopped")
 
 
 @contextmanager
@@ -44,14 +41,23 @@ def deferring_endings() -> Iterator[None]:
     def note(number: int, _frame: FrameType | None) -> None:
         came.append(number)
 
-    before = {ending: signal.signal(ending, note) for ending in ENDINGS}
+    try:
+        with _handled_by(note):
+            yield
+    finally:
+        if came:
+            os.kill(os.getpid(), came[0])
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Send every signal that ends a command to a handler while the block lasts."""
+    before = {ending: signal.signal(ending, handler) for ending in ENDINGS}
     try:
         yield
     finally:
-        for ending, handler in before.items():
-            signal.signal(ending, handler)
-        if came:
-            os.kill(os.getpid(), came[0])
+        for ending, earlier in before.items():
+            signal.signal(ending, earlier)
 
 
 def tell(line: str) -> None:
@@ -73,7 +79,7 @@ PROGRAMS = {
     "ephemeral": "prefect.server.api.server:create_app",
     "prefect": "prefect server start",
     "mlflow": "mlflow server",
-    "serve": "multilogger.flows.reproduction.deployment_runner",
+    "serve": "multilogger.flows.reproduction.serve",
 }
 
 
@@ -108,9 +114,7 @@ class ChildProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     def check_alive(self) -> None:

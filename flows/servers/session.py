@@ -1,16 +1,40 @@
-"""Around a flow that a person starts: quiet libraries, a Prefect server, progress on the terminal."""
+"""Around a flow that a person starts: quiet libraries, a Prefect server, progress, and the last lines.
 
+Those who run no server have one that is started with the command and ended with it.
+"""
+
+import atexit
 import os
+import shutil
+import socket
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.servers.prefect_database import is_migrated
-from multilogger.flows.servers.running_servers import API_VARIABLE, complaint, running_servers, using_server
+from multilogger.flows.servers.child_process import stop_orphans
+from multilogger.flows.servers.local_server import (
+    API_VARIABLE,
+    LOOPBACK,
+    LocalServer,
+    complaint,
+    running_servers,
+    using_server,
+    wait_until_up,
+)
+from multilogger.flows.servers.prefect_database import is_migrated, migrate_once
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.progress import say, watched_by
 from multilogger.tasks.engine.store import Store
+
+if TYPE_CHECKING:
+    from multilogger.tasks.engine.runner import Outcome
 
 RECORDING_SECONDS = 1.5  # the ephemeral server writes its last task records within this time
 
@@ -29,8 +53,6 @@ def flow_session(debug: bool, check: Callable[[], object] = lambda: None) -> Ite
             with using_server(server):
                 yield terminal
         else:
-            from multilogger.flows.servers.ephemeral_server import ephemeral_server
-
             with ephemeral_server(store, check):
                 yield terminal
                 time.sleep(RECORDING_SECONDS)
@@ -61,3 +83,81 @@ def quieten() -> None:
     """Keep Prefect's and MLflow's log lines off the terminal; Prefect's own pages still have theirs."""
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
+
+
+PROGRAM = "prefect.server.api.server:create_app"
+EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+MEANWHILE = ("prefect.flows", "mlflow")  # loading them takes as long as the server does
+
+
+@contextmanager
+def ephemeral_server(store: Store, meanwhile: Callable[[], object]) -> Iterator[None]:
+    """A server for the enclosed flows; `meanwhile` is done while it starts.
+
+    It outlives the block and ends with this process: Prefect sends its last records when the process ends.
+    """
+    stop_orphans(store)
+    migrate_once(store)
+    server = _start(store)
+    atexit.register(server.end)  # the last to be called: Prefect is imported later
+    with using_server(f"{server.address}/api"):
+        meanwhile()
+        for name in MEANWHILE:
+            import_module(name)
+        for _ in wait_until_up([server]):
+            pass
+        yield
+
+
+def _start(store: Store) -> LocalServer:
+    """Prefect's own ephemeral server, in a session of its own.
+
+    Ctrl-C on a terminal reaches every process of its foreground group; the server has to outlive the flow
+    that is being ended, or the flow would wait for it in vain.
+    """
+    port = _free_port()
+    program = ["uvicorn", "--factory", PROGRAM, "--host", LOOPBACK, "--port", str(port)]
+    command = [sys.executable, "-m", *program, "--log-level", "error", "--lifespan", "on"]
+    address = f"http://{LOOPBACK}:{port}"
+    return LocalServer(store, "ephemeral", command, address, "/api/health", {**os.environ, **EPHEMERAL})
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def how_much(started: float, noun: str, computed: int, reused: int) -> None:
+    """What was computed and what was there already, since `started` on the monotonic clock."""
+    made = f"{computed} {noun}" + ("" if computed == 1 else "s")
+    typer.echo(f"Computed    {made}, {reused} from the cache, in {time.monotonic() - started:.0f} s")
+
+
+def how_many_stages(started: float, outcomes: "Iterable[Outcome]") -> None:
+    """The same of stages: one restored from MLflow was there already, one that was skipped does not count."""
+    statuses = [outcome.status.value for outcome in outcomes]
+    computed = statuses.count("computed")
+    how_much(started, "stage", computed, len(statuses) - computed - statuses.count("skipped"))
+
+
+def where_to_look(run_id: str) -> None:
+    """The store, the MLflow run, and how to see it."""
+    up = running_servers(Store.current())
+    typer.echo(f"Store       {from_here(Store.current().root)}")
+    typer.echo(f"MLflow run  {run_id}")
+    typer.echo(f"Look at it  {up.mlflow if up and up.mlflow else f'{as_typed()} ui'}")
+
+
+def as_typed() -> str:
+    """The command as this shell can type it again."""
+    found = Path(sys.argv[0])
+    on_path = shutil.which("multilogger")
+    if on_path is not None and Path(on_path).resolve() == found.resolve():
+        return "multilogger"
+    return from_here(found)
+
+
+def from_here(path: Path) -> str:
+    """A path below the current folder without that folder."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -1,4 +1,4 @@
-"""`multilogger up`: a Prefect server and MLflow's pages on this store, in the foreground."""
+"""Servers in the foreground: `multilogger up` has Prefect's and MLflow's, `multilogger ui` the latter."""
 
 import os
 import time
@@ -8,22 +8,20 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from multilogger.components.errors import BadInput
 from multilogger.flows.servers.child_process import stop_orphans, tell, until_stopped
 from multilogger.flows.servers.local_server import (
+    API_VARIABLE,
     LocalServer,
+    RunningServers,
+    announced,
     check_port,
+    complaint,
+    running_servers,
     start_mlflow,
     start_prefect,
+    up_lock,
     wait_until_up,
     watch,
 )
 from multilogger.flows.servers.prefect_database import setting_up
-from multilogger.flows.servers.running_servers import (
-    API_VARIABLE,
-    RunningServers,
-    announced,
-    complaint,
-    running_servers,
-    up_lock,
-)
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.locks import FileLock, held_or
 from multilogger.tasks.engine.store import Store
@@ -93,3 +91,20 @@ def _say_where(store: Store, prefect: LocalServer | None, mlflow: LocalServer | 
     else:
         tell(f"MLflow   {store.tracking_uri}  (MLFLOW_TRACKING_URI names it: none was started)")
     tell(f"Commands on the store {store.root} use them from now on; Ctrl-C stops them")
+
+
+def serve_mlflow(port: int) -> None:
+    """Run `mlflow server` on loopback until Ctrl-C."""
+    store = Store.current()
+    if store.tracks_by_server:
+        raise BadInput(f"runs go to {store.tracking_uri} (MLFLOW_TRACKING_URI); open that address instead")
+    store.check_has_runs("prepare")
+    up = running_servers(store)
+    if up is not None and up.mlflow is not None:
+        raise BadInput(f"MLflow is at {up.mlflow} already: 'multilogger up' runs on this store")
+    check_port(port, "--port")
+    tell("Starting MLflow, this takes about ten seconds")
+    with until_stopped(), start_mlflow(store.open(), port) as server:
+        for _ in wait_until_up([server]):
+            tell(f"MLflow is at {server.address} for the store {store.root} (Ctrl-C stops it)")
+        watch([server])

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from rich import box
@@ -37,9 +36,7 @@ class TerminalBar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._terminal.progress.remove_task(self._task)
         self._terminal.idle(True)
 

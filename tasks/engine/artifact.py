@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -144,3 +145,23 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def recorded_key(record: Path) -> str | None:
+    """The key of the artifact that one of Prefect's records refers to; None if there is no record."""
+    return _recorded(record, "key")
+
+
+def recorded_run(record: Path) -> str | None:
+    """The MLflow run of the artifact that a record refers to; None if no record says."""
+    with suppress(ValueError):
+        return _recorded(record, "run_id")
+    return None
+
+
+def _recorded(record: Path, name: str) -> str | None:
+    """What the engine wrote into a record; see `ArtifactReference`."""
+    try:
+        return str(json.loads(json.loads(record.read_text())["result"])[name]) if record.exists() else None
+    except (KeyError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{record} is no record of an artifact") from error

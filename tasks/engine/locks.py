@@ -120,11 +120,7 @@ class StageLocks:
         return True
 
     async def aacquire_lock(
-        self,
-        key: str,
-        holder: str,
-        acquire_timeout: float | None = None,
-        hold_timeout: float | None = None,
+        self, key: str, holder: str, acquire_timeout: float | None = None, hold_timeout: float | None = None
     ) -> bool:
         return await asyncio.to_thread(self.acquire_lock, key, holder, acquire_timeout, hold_timeout)
 

@@ -1,8 +1,12 @@
-"""The store: one folder that holds artifacts, cache records, locks, the MLflow and Prefect databases."""
+"""The store: one folder that holds artifacts, cache records, locks, the MLflow and Prefect databases.
 
-import contextlib
+And the folder that a command writes its results to.
+"""
+
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -73,26 +77,53 @@ class Store:
             with tempfile.NamedTemporaryFile("w", dir=self.root) as draft:
                 draft.write(uuid4().hex)
                 draft.flush()
-                with contextlib.suppress(FileExistsError):
+                with suppress(FileExistsError):
                     path.hardlink_to(draft.name)  # whoever is first decides
         return path.read_text()
 
+    def check_has_runs(self, maker: str) -> None:
+        """Refuse a store without MLflow runs; `maker` is a command that would make some."""
+        if not os.environ.get("MLFLOW_TRACKING_URI") and not (self.root / "mlflow.db").exists():
+            raise BadInput(
+                f"the store at {self.root} has no runs yet; run 'multilogger {maker}' first, "
+                f"or name another store with {ROOT_VARIABLE}"
+            )
+
     def open(self) -> "Store":
         """Make the folders and show that they can be written to."""
-        try:
-            for folder in (
-                self.artifacts,
-                self.results,
-                self.locks,
-                self.prefect_home,
-                self.mlflow_artifacts,
-            ):
+        remedy = f"choose another folder with {ROOT_VARIABLE} or mend its permissions"
+        with _complaining(f"the store at {self.root}", remedy):
+            made = (self.artifacts, self.results, self.locks, self.prefect_home, self.mlflow_artifacts)
+            for folder in made:
                 folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.root) as probe:
-                probe.write(b"writable")
-        except OSError as error:
-            raise BadInput(
-                f"cannot write to the store at {self.root} ({error.strerror}); "
-                f"choose another folder with {ROOT_VARIABLE} or mend its permissions"
-            ) from error
+            _probe(self.root)
         return self
+
+
+def check_folder(path: Path) -> None:
+    """Refuse an output folder that could not be made or written to, before hours of work; makes nothing."""
+    folder = path.expanduser().absolute()
+    with _complaining(f"the output folder {folder}", "choose another with --out"):
+        _probe(next(place for place in (folder, *folder.parents) if place.exists()))
+
+
+def writable_folder(path: Path) -> Path:
+    """Make an output folder and show that it can be written to."""
+    folder = path.expanduser().absolute()
+    with _complaining(f"the output folder {folder}", "choose another with --out"):
+        folder.mkdir(parents=True, exist_ok=True)
+        _probe(folder)
+    return folder
+
+
+def _probe(folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(b"writable")
+
+
+@contextmanager
+def _complaining(where: str, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"cannot write to {where} ({error.strerror}); {remedy}") from error

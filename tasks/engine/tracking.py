@@ -198,18 +198,16 @@ class Tracker:
         self.tag(run_id, {"error": f"{type(error).__name__}: {error}"[:500]})
         self._client.set_terminated(run_id, "KILLED" if stopped else "FAILED")
 
-    def flow_runs_by_stage(self, dataset: str, stage: str) -> dict[str, str]:
-        """The newest finished flow run of a dataset for each run of a stage that it made or used."""
-        tag = f"stage.{stage}.run_id"
-        query = f"attributes.status = 'FINISHED' and tags.`{tag}` LIKE '%'"
-        found: dict[str, str] = {}
+    def runs_of(self, dataset: str, query: str) -> list[Run]:
+        """Runs of a dataset that MLflow's query finds, the newest first; none if it has no experiment."""
+        experiment = self._client.get_experiment_by_name(f"{EXPERIMENT_PREFIX}{dataset}")
+        found: list[Run] = []
         token = None
-        while token != "":
+        while experiment is not None and token != "":
             page = self._client.search_runs(
-                [self.experiment(dataset)], query, max_results=BATCH, page_token=token
+                [experiment.experiment_id], query, max_results=BATCH, page_token=token
             )
-            for run in page:
-                found.setdefault(run.data.tags[tag], run.info.run_id)
+            found += page
             token = page.token or ""
         return found
 

@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
-from multilogger.components.reproduction.claims.exp_table import MARGIN, means_of
-from multilogger.components.reproduction.claims.table2 import CONSTRAINED
+from multilogger.components.reproduction.claims.table2 import CONSTRAINED, MARGIN, paired_test
 from multilogger.components.reproduction.claims.verdicts import Claim, ClaimTest, Scale, Side
 from multilogger.components.reproduction.names import method_title, preset_rank
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, PaperSweep, paper_sweep
@@ -130,24 +129,11 @@ def _stable_test(
     figure: str, dataset: str, preset: str, tau: float, exps: dict[int, float], direct: dict[int, float]
 ) -> ClaimTest:
     reg = TEMPERATURE_FIGURES[figure]
-    pairs = paired(exps, direct)
-    ours = means_of(pairs)
     printed = _printed(figure, dataset)
     paper = (1 / min(printed.curves[reg].values()), 1 / printed.lines[CONSTRAINED[reg]]) if printed else None
-    return ClaimTest(
-        dataset=dataset,
-        preset=preset,
-        comparison=f"{method_title(reg)} at τ\u00a0=\u00a0{tau:g} − {method_title(CONSTRAINED[reg])}",
-        scale=Scale.EXP,
-        side=Side.BELOW,
-        sample=mean_over_seeds([a - b for a, b in pairs]),
-        bound=MARGIN * ours[1] if ours else 0.0,
-        ours=ours,
-        paper=paper,
-        paper_value=paper[0] - paper[1] if paper else None,
-        paper_bound=MARGIN * paper[1] if paper else 0.0,
-        paper_note=f"at τ\u00a0=\u00a0{_paper_worst(figure):g}" if paper else "",
-    )
+    comparison = f"{method_title(reg)} at τ\u00a0=\u00a0{tau:g} − {method_title(CONSTRAINED[reg])}"
+    note = f"at τ\u00a0=\u00a0{_paper_worst(figure):g}" if paper else ""
+    return paired_test(dataset, preset, comparison, Side.BELOW, paired(exps, direct), paper, note, MARGIN)
 
 
 def _upper_end(test: ClaimTest) -> float:

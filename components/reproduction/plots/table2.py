@@ -18,7 +18,7 @@ from multilogger.components.reproduction.plots.canvas import (
     encoded,
     mark_cut,
 )
-from multilogger.components.reproduction.tables.table2 import (
+from multilogger.components.reproduction.tables.paper_tables import (
     SAME_AS_DIRECT,
     MethodLine,
     Table2Row,

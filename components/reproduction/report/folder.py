@@ -9,11 +9,11 @@ from multilogger.components.reproduction.plots.canvas import Picture
 from multilogger.components.reproduction.plots.constraint import constraint_picture
 from multilogger.components.reproduction.plots.sweeps import sweep_picture
 from multilogger.components.reproduction.plots.table2 import method_picture
-from multilogger.components.reproduction.report.constraint_csv import constraint_csv
 from multilogger.components.reproduction.report.csv_files import (
     additivity_csv,
     choices_csv,
     claims_csv,
+    constraint_csv,
     failed_csv,
     loggers_csv,
     pairwise_csv,
@@ -23,13 +23,11 @@ from multilogger.components.reproduction.report.csv_files import (
 )
 from multilogger.components.reproduction.report.page import Contents, render_page
 from multilogger.components.reproduction.report.sections import by_preset, picture_name, rows_by_dataset
-from multilogger.components.reproduction.results import Reproduction, failed_cells
-from multilogger.components.reproduction.tables.choices import choice_rows
+from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.tables.constraint import constraint_rows
-from multilogger.components.reproduction.tables.studies import additivity_rows, logger_study_rows
+from multilogger.components.reproduction.tables.paper_tables import pairwise_rows, table1_rows, table2_rows
+from multilogger.components.reproduction.tables.studies import additivity_rows, choice_rows, logger_study_rows
 from multilogger.components.reproduction.tables.sweeps import FIGURES, sweep_rows
-from multilogger.components.reproduction.tables.table1 import table1_rows
-from multilogger.components.reproduction.tables.table2 import pairwise_rows, table2_rows
 
 FAILED = "failed.csv"
 
@@ -65,9 +63,8 @@ def _contents(
     table2, pairwise = table2_rows(reproduction), pairwise_rows(reproduction)
     sweeps = {figure: rows for figure in FIGURES if (rows := sweep_rows(reproduction, figure))}
     pictures: dict[str, Picture] = {}
-    for dataset in dict.fromkeys(row.dataset for row in table2):
+    for dataset, own in rows_by_dataset(table2).items():
         name = picture_name("table2", dataset)
-        own = [row for row in table2 if row.dataset == dataset]
         pictures[name] = method_picture(name, f"Table 2: expected Hamming loss · {dataset}", own)
     if pairwise:
         pictures["pairwise"] = method_picture("pairwise", "A loss that does not add up · pairwise", pairwise)
@@ -99,23 +96,16 @@ def _contents(
 
 
 def _csv_files(contents: Contents) -> dict[str, str]:
-    files = {f"{figure}.csv": sweep_csv(figure, rows) for figure, rows in contents.sweeps.items()}
-    if contents.table2:
-        files = {"table2.csv": table2_csv(contents.table2), **files}
-    if contents.table1:
-        files = {"table1.csv": table1_csv(contents.table1), **files}
-    if contents.claims:
-        files["claims.csv"] = claims_csv(contents.claims)
-    if contents.choices:
-        files["choices.csv"] = choices_csv(contents.choices)
-    if contents.loggers:
-        files["loggers.csv"] = loggers_csv(contents.loggers)
-    if contents.pairwise:
-        files["pairwise.csv"] = pairwise_csv(contents.pairwise)
-    if contents.constraint:
-        files["constraint.csv"] = constraint_csv(contents.constraint)
-    if contents.additivity:
-        files["additivity.csv"] = additivity_csv(contents.additivity)
-    if failed_cells(contents.reproduction):
-        files[FAILED] = failed_csv(contents.reproduction)
-    return files
+    files = {
+        "table1.csv": table1_csv(contents.table1),
+        "table2.csv": table2_csv(contents.table2),
+        **{f"{figure}.csv": sweep_csv(figure, rows) for figure, rows in contents.sweeps.items()},
+        "claims.csv": claims_csv(contents.claims),
+        "choices.csv": choices_csv(contents.choices),
+        "loggers.csv": loggers_csv(contents.loggers),
+        "pairwise.csv": pairwise_csv(contents.pairwise),
+        "constraint.csv": constraint_csv(contents.constraint),
+        "additivity.csv": additivity_csv(contents.additivity),
+        FAILED: failed_csv(contents.reproduction),
+    }
+    return {name: text for name, text in files.items() if text}

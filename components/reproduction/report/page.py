@@ -11,8 +11,7 @@ from multilogger.components.reproduction.claims.claims import claim_presets, sum
 from multilogger.components.reproduction.claims.verdicts import Claim
 from multilogger.components.reproduction.names import method_title, preset_title
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, Discrepancy, discrepancies
-from multilogger.components.reproduction.plots.canvas import Picture
-from multilogger.components.reproduction.plots.inline import inline_svg, interval_strips
+from multilogger.components.reproduction.plots.canvas import Picture, inline_svg, interval_strips
 from multilogger.components.reproduction.report import numbers as page_numbers
 from multilogger.components.reproduction.report.sections import (
     choice_sections,
@@ -25,18 +24,20 @@ from multilogger.components.reproduction.report.sections import (
 from multilogger.components.reproduction.results import (
     CellResult,
     Reproduction,
-    cell_count,
     failed_cells,
     failure_reason,
     succeeded,
     sweep_position,
 )
-from multilogger.components.reproduction.tables.choices import ChoiceRow, choice_sentence
 from multilogger.components.reproduction.tables.constraint import ConstraintRow
-from multilogger.components.reproduction.tables.studies import AdditivityRow, LoggerStudyRow
+from multilogger.components.reproduction.tables.paper_tables import SAME_AS_DIRECT, Table1Row, Table2Row
+from multilogger.components.reproduction.tables.studies import (
+    AdditivityRow,
+    ChoiceRow,
+    LoggerStudyRow,
+    choice_sentence,
+)
 from multilogger.components.reproduction.tables.sweeps import SweepRow
-from multilogger.components.reproduction.tables.table1 import Table1Row
-from multilogger.components.reproduction.tables.table2 import SAME_AS_DIRECT, Table2Row
 
 NUMBER_FILTERS = (
     "loss",
@@ -89,7 +90,7 @@ def render_page(contents: Contents) -> str:
                 for claim in (*contents.claims, *contents.own_claims)
             },
             failed=failed_cells(contents.reproduction),
-            cells=cell_count(contents.reproduction),
+            cells=len(contents.reproduction.cells),
             several=len({cell.preset for cell in contents.reproduction.cells}) > 1,
             table2=method_sections(contents.table2, contents.pictures, partial(picture_name, "table2")),
             pairwise=method_sections(contents.pairwise, contents.pictures, lambda dataset: dataset),

@@ -3,28 +3,41 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from multilogger.components.reproduction.names import OURS, MethodGroup, method_group, preset_rank
 from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_dataset, paper_table2
 from multilogger.components.reproduction.plots.canvas import Picture
-from multilogger.components.reproduction.tables.choices import DEFAULT, ChoiceRow
-from multilogger.components.reproduction.tables.constraint import AXES, Axis, ConstraintRow
-from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
-from multilogger.components.reproduction.tables.studies import LoggerStudyRow
-from multilogger.components.reproduction.tables.sweeps import SweepRow
-from multilogger.components.reproduction.tables.table2 import (
+from multilogger.components.reproduction.tables.constraint import (
+    AXES,
+    Axis,
+    ConstraintRow,
+    constraint_paragraph,
+)
+from multilogger.components.reproduction.tables.paper_tables import (
     MethodLine,
     Table2Row,
     best_learned,
     method_lines,
     shown_presets,
 )
+from multilogger.components.reproduction.tables.studies import DEFAULT, ChoiceRow, LoggerStudyRow
+from multilogger.components.reproduction.tables.sweeps import SweepRow
 
 GROUP_TITLES = {
     MethodGroup.LOGGER: "The loggers",
     MethodGroup.LEARNED: "Learned from the log alone",
     MethodGroup.REFERENCE: "For reference",
 }
+
+
+Row = TypeVar("Row", Table2Row, SweepRow, LoggerStudyRow, ConstraintRow)
+
+
+def rows_by_dataset(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each dataset, in their order."""
+    datasets = dict.fromkeys(row.dataset for row in rows)
+    return {dataset: [row for row in rows if row.dataset == dataset] for dataset in datasets}
 
 
 @dataclass(frozen=True)
@@ -79,8 +92,7 @@ def method_sections(
 ) -> list[Table2Section]:
     """One per dataset, with the picture of the name that `picture_of` gives it."""
     sections = []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        own = [row for row in rows if row.dataset == dataset]
+    for dataset, own in rows_by_dataset(rows).items():
         groups = tuple(
             (title, members)
             for group, title in GROUP_TITLES.items()
@@ -115,8 +127,7 @@ def by_preset(rows: Sequence[SweepRow]) -> dict[tuple[str, str], tuple[SweepRow,
     """A figure's rows by dataset and preset, the paper's preset first; a picture shows one such group."""
     return {
         (dataset, preset): _rows_under(own, preset)
-        for dataset in dict.fromkeys(row.dataset for row in rows)
-        if (own := [row for row in rows if row.dataset == dataset])
+        for dataset, own in rows_by_dataset(rows).items()
         for preset in sorted({row.preset for row in own}, key=preset_rank)
     }
 
@@ -144,8 +155,7 @@ def choice_sections(rows: Sequence[ChoiceRow]) -> list[ChoiceSection]:
 
 def logger_sections(rows: Sequence[LoggerStudyRow]) -> list[LoggerSection]:
     sections = []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        own = [row for row in rows if row.dataset == dataset]
+    for dataset, own in rows_by_dataset(rows).items():
         lines = {
             (row.method, row.preset): {
                 r.loggers: r for r in own if (r.method, r.preset) == (row.method, row.preset)
@@ -174,12 +184,6 @@ class ConstraintSection:
     paragraph: str
     picture: Picture | None
     axes: tuple[tuple[Axis, tuple[ConstraintRow, ...]], ...]
-
-
-def rows_by_dataset(rows: Sequence[ConstraintRow]) -> dict[str, list[ConstraintRow]]:
-    """The rows of each dataset, in their order."""
-    datasets = dict.fromkeys(row.dataset for row in rows)
-    return {dataset: [row for row in rows if row.dataset == dataset] for dataset in datasets}
 
 
 def constraint_sections(

@@ -7,10 +7,14 @@ from dataclasses import replace
 import pytest
 
 from multilogger.components.reproduction.plots.constraint import constraint_picture
-from multilogger.components.reproduction.report.constraint_csv import constraint_csv, read_constraint_csv
+from multilogger.components.reproduction.report.csv_files import constraint_csv, read_constraint_csv
 from multilogger.components.reproduction.results import CellResult, Reproduction, sweep_position
-from multilogger.components.reproduction.tables.constraint import AXES, constraint_rows, distinct_points
-from multilogger.components.reproduction.tables.constraint_words import constraint_paragraph
+from multilogger.components.reproduction.tables.constraint import (
+    AXES,
+    constraint_paragraph,
+    constraint_rows,
+    distinct_points,
+)
 
 from .synthetic import constraint_study
 

@@ -16,11 +16,19 @@ from multilogger.components.reproduction.report.csv_files import (
 )
 from multilogger.components.reproduction.results import CellResult, Reproduction
 from multilogger.components.reproduction.statistics import fixed
-from multilogger.components.reproduction.tables.choices import choice_rows, choice_sentence
-from multilogger.components.reproduction.tables.studies import additivity_rows, logger_study_rows
+from multilogger.components.reproduction.tables.paper_tables import (
+    best_learned,
+    pairwise_rows,
+    table1_rows,
+    table2_rows,
+)
+from multilogger.components.reproduction.tables.studies import (
+    additivity_rows,
+    choice_rows,
+    choice_sentence,
+    logger_study_rows,
+)
 from multilogger.components.reproduction.tables.sweeps import sweep_rows
-from multilogger.components.reproduction.tables.table1 import table1_rows
-from multilogger.components.reproduction.tables.table2 import best_learned, pairwise_rows, table2_rows
 
 from .synthetic import cells, everything, pairwise
 

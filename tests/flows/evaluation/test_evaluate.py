@@ -172,6 +172,7 @@ def test_own_logs_give_what_the_store_gives(
     assert row["naive-clipped"].bernstein is not None
 
 
+@pytest.mark.early
 def test_command_without_any_server(learned: Finished, options: EvaluateOptions, cli: Cli) -> None:
     """The console script: warnings, tables, a sentence, files, and an MLflow run with the same files."""
     done = cli(

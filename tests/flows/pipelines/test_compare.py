@@ -18,11 +18,16 @@ from prefect import flow
 from multilogger.components.actions.labels import marginals
 from multilogger.components.errors import BadInput
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.pipelines.champion import champion_of, is_eligible, promote
 from multilogger.flows.pipelines.compare import CHANGED, compare
 from multilogger.flows.pipelines.flow_run import Finished
-from multilogger.flows.pipelines.recorded_cells import RecordedCell, recorded_cells
-from multilogger.flows.pipelines.run_cell import run_cell
+from multilogger.flows.pipelines.learn import run_cell
+from multilogger.flows.pipelines.recorded_cells import (
+    RecordedCell,
+    champion_of,
+    is_eligible,
+    promote,
+    recorded_cells,
+)
 from multilogger.tasks.cell_metrics import cell_metrics
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.engine.stage_run import MetricPoint
@@ -176,6 +181,7 @@ def test_who_may_be_champion(change: dict[str, Any], eligible: bool) -> None:
 
 
 @pytest.mark.usefixtures("store_root")
+@pytest.mark.early
 def test_champion_is_served_and_gives_way_only_to_less_risk(
     cli: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:

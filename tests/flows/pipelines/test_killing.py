@@ -12,7 +12,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from multilogger.flows.pipelines.prepare import prepare
-from multilogger.flows.servers.ephemeral_server import PROGRAM
+from multilogger.flows.servers.session import PROGRAM
 
 STAGES = ("download", "reduce", "train-loggers", "replay")
 
@@ -50,6 +50,7 @@ def contents(store_root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.early
 def test_kill_during_each_stage_then_rerun(
     store_root: Path, command: str, wide_options: list[str], wide_settings: dict[str, object],
     new_store: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch,
@@ -79,6 +80,7 @@ def test_kill_during_each_stage_then_rerun(
     assert contents(unbroken) == contents(store_root)
 
 
+@pytest.mark.early
 def test_two_processes_do_the_work_once(store_root: Path, command: str, wide_options: list[str]) -> None:
     both = [
         subprocess.Popen([command, "prepare", *wide_options], stdout=subprocess.PIPE, text=True)

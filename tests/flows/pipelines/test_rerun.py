@@ -14,7 +14,7 @@ from multilogger.flows.pipelines.flow_run import Finished
 from multilogger.flows.pipelines.learn import learn
 from multilogger.flows.pipelines.prepare import prepare
 from multilogger.flows.pipelines.rerun import rerun_from
-from multilogger.flows.pipelines.rerun_report import metric_rows
+from multilogger.flows.pipelines.summary import metric_rows
 from multilogger.flows.pipelines.template import Template, nearest_with, read_template
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.store import Store

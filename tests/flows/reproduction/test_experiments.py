@@ -5,15 +5,15 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets.tuned import NEVER_BINDS
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.reproduction.choices import CHOICES
 from multilogger.flows.reproduction.experiments import EXPERIMENTS, STUDIES, TARGETS, plan_of
 from multilogger.flows.reproduction.scope import Scope
+from multilogger.flows.reproduction.studies import CHOICES
 from multilogger.tasks.learn_settings import preset_numbers
 
 
 def test_table2_is_datasets_by_methods_by_seeds() -> None:
     scope = Scope(datasets=("scene", "yeast"), methods=("naive", "crf"), seeds=3)
-    cells = plan_of(["table2"], scope)["table2"]
+    cells = plan_of("table2", scope)["table2"]
     assert [(c.dataset, c.method, c.seed) for c in cells[:4]] == [
         ("scene", "naive", 0),
         ("scene", "naive", 1),
@@ -24,14 +24,14 @@ def test_table2_is_datasets_by_methods_by_seeds() -> None:
 
 
 def test_yeast_has_the_loggers_of_table_2_there_and_those_of_figure_1_elsewhere() -> None:
-    table = plan_of(["table2"], Scope(datasets=("yeast",), methods=("naive",), seeds=1))["table2"][0]
-    figure = plan_of(["figure1"], Scope(seeds=1))["figure1"][0]
+    table = plan_of("table2", Scope(datasets=("yeast",), methods=("naive",), seeds=1))["table2"][0]
+    figure = plan_of("figure1", Scope(seeds=1))["figure1"][0]
     assert table.chosen()["train-loggers"].params()["C"] == 0.03
     assert figure.chosen()["train-loggers"].params()["C"] == 0.1
 
 
 def test_figure1_varies_the_replays_of_the_first_logger_only() -> None:
-    cells = plan_of(["figure1"], Scope(seeds=1))["figure1"]
+    cells = plan_of("figure1", Scope(seeds=1))["figure1"]
     swept = [c for c in cells if c.method == "weighted-reg"]
     assert [c.replay_count for c in swept] == [1, 2, 4, 8, 16]
     assert [c.chosen()["replay"].params()["passes"] for c in swept] == [[n, 4] for n in (1, 2, 4, 8, 16)]
@@ -40,7 +40,7 @@ def test_figure1_varies_the_replays_of_the_first_logger_only() -> None:
 
 @pytest.mark.parametrize(("figure", "method"), [("figure2", "naive"), ("figure3", "weighted")])
 def test_temperature_sweeps_have_ten_temperatures_and_two_lines(figure: str, method: str) -> None:
-    cells = plan_of([figure], Scope(seeds=1))[figure]
+    cells = plan_of(figure, Scope(seeds=1))[figure]
     swept = [c for c in cells if c.tau is not None]
     assert [c.tau for c in swept] == [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0]
     assert {c.method for c in swept} == {f"{method}-reg"}
@@ -51,21 +51,21 @@ def test_temperature_sweeps_have_ten_temperatures_and_two_lines(figure: str, met
 @pytest.mark.parametrize("dataset", ["scene", "yeast", "tmc500", "digits"])
 def test_sweeps_have_a_constraint_that_binds(dataset: str) -> None:
     for figure in ("figure1", "figure2", "figure3"):
-        cells = plan_of([figure], Scope(datasets=(dataset,), seeds=1))[figure]
+        cells = plan_of(figure, Scope(datasets=(dataset,), seeds=1))[figure]
         swept = [c for c in cells if c.method.endswith("-reg")]
         assert swept
         assert all(c.chosen()["learn"].params()["kappa"] < NEVER_BINDS for c in swept)
 
 
 def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
-    cells = plan_of(["figure2"], Scope(seeds=1, presets=("paper",)))["figure2"]
+    cells = plan_of("figure2", Scope(seeds=1, presets=("paper",)))["figure2"]
     printed = preset_numbers("paper", "yeast", "naive-reg")["kappa"]
     assert {c.chosen()["learn"].params()["kappa"] for c in cells if c.tau is not None} == {printed}
 
 
 @pytest.mark.parametrize("preset", CHOICES)
 def test_every_choice_differs_from_the_default(preset: str) -> None:
-    cells, own = plan_of(["choices"], Scope(seeds=1, presets=(preset,)))["choices"], CHOICES[preset]
+    cells, own = plan_of("choices", Scope(seeds=1, presets=(preset,)))["choices"], CHOICES[preset]
     assert [(c.method, c.choice) for c in cells] == [(m, name) for m in own for name in own[m]]
     assert len({c.steps()["evaluate"] for c in cells}) == len(cells)
 
@@ -73,16 +73,16 @@ def test_every_choice_differs_from_the_default(preset: str) -> None:
 def test_choices_are_changes_of_presets_that_they_know() -> None:
     message = "choices are changes of the presets paper and tuned, got printed-objective; name one of these"
     with pytest.raises(BadInput, match=f"^{message}$"):
-        plan_of(["choices"], Scope(seeds=1, presets=("printed-objective",)))
+        plan_of("choices", Scope(seeds=1, presets=("printed-objective",)))
 
 
 def test_pairwise_has_a_dataset_of_its_own() -> None:
     with pytest.raises(BadInput, match="leave --dataset out"):
-        plan_of(["pairwise"], Scope(datasets=("scene",), seeds=1))
+        plan_of("pairwise", Scope(datasets=("scene",), seeds=1))
 
 
 def test_all_has_everything_and_its_methods_are_those_of_table_2() -> None:
-    plan = plan_of(["all"], Scope(datasets=("digits",), methods=("naive",), seeds=1))
+    plan = plan_of("all", Scope(datasets=("digits",), methods=("naive",), seeds=1))
     assert set(plan) == {*EXPERIMENTS, *STUDIES}
     assert {c.method for c in plan["table2"]} == {"naive"}
     assert {c.dataset for part in plan.values() for c in part} == {"digits", "pairwise"}
@@ -91,14 +91,14 @@ def test_all_has_everything_and_its_methods_are_those_of_table_2() -> None:
 
 def test_own_settings_win_over_the_experiments() -> None:
     scope = Scope(datasets=("yeast",), methods=("naive",), seeds=1, settings={"train-loggers.C": 1.0})
-    cell = plan_of(["table2"], scope)["table2"][0]
+    cell = plan_of("table2", scope)["table2"][0]
     assert cell.chosen()["train-loggers"].params()["C"] == 1.0
 
 
 def test_own_settings_reach_the_methods_that_read_them() -> None:
     methods = ("logger-1", "weighted", "weighted-reg")
     scope = Scope(datasets=("scene",), methods=methods, seeds=1, settings={"learn.tau": 2.0})
-    assert [cell.settings for cell in plan_of(["table2"], scope)["table2"]] == [{}, {}, {"learn.tau": 2.0}]
+    assert [cell.settings for cell in plan_of("table2", scope)["table2"]] == [{}, {}, {"learn.tau": 2.0}]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_own_settings_reach_the_methods_that_read_them() -> None:
 )
 def test_wrong_input_is_said_before_anything_runs(target: str, scope: Scope, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        plan_of([target], scope)
+        plan_of(target, scope)
 
 
 def test_no_seed_is_no_reproduction() -> None:

@@ -30,6 +30,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.early
 def test_a_failed_cell_does_not_sink_the_rest_and_finished_ones_are_not_run_again(
     store_root: Path, tmp_path: Path
 ) -> None:
@@ -68,6 +69,7 @@ def test_everything_is_in_mlflow_and_every_number_leads_to_its_run(store_root: P
         assert cell.page in (tmp_path / "out" / "report.html").read_text()
 
 
+@pytest.mark.early
 def test_presets_side_by_side(store_root: Path, tmp_path: Path) -> None:
     """`naive` is learned twice, `crf` depends on no preset; the parameter of older schedules still works."""
     both, single = tmp_path / "both", tmp_path / "single"
@@ -90,7 +92,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_bytes(
     store_root: Path, new_store: Callable[[str], Path], tmp_path: Path, command: str
 ) -> None:
     """Two worker processes, one of them killed, then all; and one process that nobody disturbs."""
-    methods = ["naive", "weighted", "logger-2"]
+    methods = ["naive", "weighted"]
     undisturbed = tmp_path / "undisturbed"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MULTILOGGER_HOME", str(new_store("other")))

@@ -15,9 +15,10 @@ import pytest
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.pipelines.learn import learn
-from multilogger.flows.reproduction.parameters import check_plan, from_any_folder, reproduce_parameters
+from multilogger.flows.reproduction.experiments import check_plan
 from multilogger.flows.reproduction.reproduce import reproduce
-from multilogger.flows.reproduction.schedule import checked_schedule
+from multilogger.flows.reproduction.scope import from_any_folder, reproduce_parameters
+from multilogger.flows.reproduction.serve import checked_schedule
 from tests.flows.reproduction.prefect_api import ask, runs_of, states_of, trigger, trigger_by_api
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]

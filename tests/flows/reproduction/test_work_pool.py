@@ -15,11 +15,12 @@ def test_a_worker_runs_a_deployment_of_prefect_yaml(
     prefect("work-pool", "create", "multilogger", "--type", "process")
     prefect("deploy", "--all", cwd=REPOSITORY)
     nightly = ask(prefect_server, "deployments/name/reproduce/nightly-yeast")
-    weekly = ask(prefect_server, "deployments/name/reproduce-all/weekly-all")
+    weekly = ask(prefect_server, "deployments/name/reproduce/weekly-all")
     for deployment, cron in ((nightly, "0 2 * * *"), (weekly, "0 4 * * 6")):
         assert [(s["schedule"]["cron"], s["active"]) for s in deployment["schedules"]] == [(cron, True)]
         assert deployment["concurrency_options"]["collision_strategy"] == "ENQUEUE"
         assert deployment["parameters"]["seeds"] == 10
+    assert (nightly["parameters"]["target"], weekly["parameters"]["target"]) == ("table2", "all")
 
     out = tmp_path / "out"
     small = {"datasets": ["digits"], "methods": ["crf"], "seeds": 1, "out": str(out)}

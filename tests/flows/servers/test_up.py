@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from multilogger.flows.servers.running_servers import (
+from multilogger.flows.servers.local_server import (
     API_VARIABLE,
     RunningServers,
     announced,

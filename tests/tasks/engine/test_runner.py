@@ -1,4 +1,4 @@
-"""The same bytes, whichever of Prefect's runners carries the tasks."""
+"""The same bytes, whichever of Prefect's runners carries the tasks; finished results are found with none."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +9,12 @@ from prefect import flow
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
 from prefect_dask.task_runners import DaskTaskRunner
 
-from multilogger.flows.pipelines.pipeline import PREPARE, prepare_steps
+from multilogger.flows.pipelines.cells import Cell
+from multilogger.flows.pipelines.pipeline import PREPARE, pipeline_settings, prepare_steps
 from multilogger.flows.pipelines.prepare import prepare
-from multilogger.flows.pipelines.settings import pipeline_settings
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.execution import Surroundings
-from multilogger.tasks.engine.runner import stage_task
+from multilogger.tasks.engine.runner import Lookup, stage_task
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
 
@@ -55,3 +55,23 @@ def test_runner_does_not_change_a_byte(
     assert submitted.root == other
     assert expected.root == store_root
     assert submitted.digest == expected.digest
+
+
+def test_finds_what_prefect_would_take_from_its_cache_and_nothing_else(
+    store_root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = Cell(dataset="digits", method="naive").steps()["replay"]
+    store = Store(store_root)
+    assert Lookup(store).find(log) is None
+    made = prepare().outcomes["replay"].artifact
+    found = Lookup(store).find(log)
+    assert found == made
+    assert Lookup(store).find(Cell(dataset="digits", method="naive").steps()["evaluate"]) is None
+    assert Lookup(store).find(Cell(dataset="digits", method="naive", seed=1).steps()["replay"]) is None
+
+    (made.folder / "summary.json").write_text("{}")
+    assert Lookup(store).find(log) is None
+    said = [record.message.split(",")[0] for record in caplog.records if record.name == "multilogger"]
+    assert said == [f"replay: cached result {made.key[:8]} cannot be used"]
+    (store.results / made.key).write_text("not JSON")
+    assert Lookup(store).find(log) is None

@@ -6,7 +6,7 @@ import pytest
 from prefect.context import TaskRunContext
 
 from multilogger.tasks.engine.artifact import Artifact, FileEntry
-from multilogger.tasks.engine.caching import StageKey
+from multilogger.tasks.engine.runner import StageKey
 from multilogger.tasks.engine.stage import StageSettings, stage, step
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.registry import STAGES

@@ -8,7 +8,7 @@ from multilogger.components.learners.presets import PRESETS
 from multilogger.components.reproduction.names import OURS, PRESET_TITLES, preset_rank, preset_title
 from multilogger.components.reproduction.report.csv_files import table2_csv
 from multilogger.components.reproduction.results import CellResult, Reproduction
-from multilogger.components.reproduction.tables.table2 import (
+from multilogger.components.reproduction.tables.paper_tables import (
     SAME_AS_DIRECT,
     Table2Row,
     exp_text,

@@ -9,18 +9,18 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.tables.constraint import AXES
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.reproduction import constraint_study
-from multilogger.flows.reproduction.constraint_study import STUDY_VARIES, points
+from multilogger.flows.reproduction import studies
 from multilogger.flows.reproduction.experiments import plan_of
 from multilogger.flows.reproduction.reproduce import reproduce
 from multilogger.flows.reproduction.scope import Scope
+from multilogger.flows.reproduction.studies import STUDY_VARIES, points
 from multilogger.flows.reproduction.tables import reproduction_notes, reproduction_tables
 
 METHODS = ("naive", "naive-reg", "weighted", "weighted-reg", "wcrm")
 
 
 def planned(dataset: str = "yeast", **scope: object) -> list[Cell]:
-    return plan_of(["constraint"], Scope(datasets=(dataset,), seeds=1, **scope))["constraint"]  # type: ignore[arg-type]
+    return plan_of("constraint", Scope(datasets=(dataset,), seeds=1, **scope))["constraint"]  # type: ignore[arg-type]
 
 
 def at(cells: list[Cell], method: str, axis: str, level: str, objective: str) -> Cell:
@@ -35,7 +35,7 @@ def key_settings(cell: Cell) -> list[object]:
 
 
 def test_every_point_has_every_method() -> None:
-    cells = plan_of(["constraint"], Scope(seeds=2))["constraint"]
+    cells = plan_of("constraint", Scope(seeds=2))["constraint"]
     assert {cell.dataset for cell in cells} == {"yeast"}
     assert Counter(cell.axis for cell in cells) == {
         "objective": 7 * 5 * 2, "passes": 4 * 2 * 5 * 2, "alpha": 4 * 2 * 5 * 2, "labels": 4 * 2 * 5 * 2,
@@ -61,7 +61,7 @@ def test_axes_meet_in_one_point_that_runs_once(method: str) -> None:
     assert at(cells, method, "objective", "whole shift, cut", "ours").steps() == ours.steps()
     for cell in (ours, printed):
         scope = Scope(datasets=("yeast",), methods=(method,), seeds=1, presets=(cell.preset,))
-        (table2,) = plan_of(["table2"], scope)["table2"]
+        (table2,) = plan_of("table2", scope)["table2"]
         assert cell.steps() == table2.steps()
 
 
@@ -131,7 +131,7 @@ def test_methods_and_presets_are_its_own() -> None:
     )
     with pytest.raises(BadInput, match=message):
         planned(presets=("paper",))
-    everything = plan_of(["all"], Scope(datasets=("digits",), seeds=1, presets=("paper",)))
+    everything = plan_of("all", Scope(datasets=("digits",), seeds=1, presets=("paper",)))
     assert {cell.preset for cell in everything["constraint"]} == {"printed-objective", "tuned"}
 
 
@@ -142,9 +142,10 @@ def test_a_cell_says_where_in_the_study_it_stands() -> None:
     assert step.name == "yeast · naive · seed 0 · printed-objective · objective no shift, cut"
 
 
+@pytest.mark.early
 def test_two_points_end_to_end(store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = [point for point in points() if (point.axis, point.level) == ("labels", "4")]
-    monkeypatch.setattr(constraint_study, "points", lambda _: two)
+    monkeypatch.setattr(studies, "points", lambda _: two)
     quick = {"learn.epochs": 2, "learn.wcrm_rounds": 1, "learn.wcrm_iterations": 2, "learn.warm_up_steps": 2}
     done = reproduce("constraint", ["digits"], seeds=1, out=str(tmp_path), settings=quick, workers=1)
     assert done.failures == []

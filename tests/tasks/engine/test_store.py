@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.reproduction.parameters import reproduce_parameters
-from multilogger.flows.terminal.out_folder import check_folder, writable_folder
+from multilogger.flows.reproduction.scope import reproduce_parameters
+from multilogger.tasks.engine.store import check_folder, writable_folder
 
 
 def test_checking_makes_nothing_and_making_does(tmp_path: Path) -> None:

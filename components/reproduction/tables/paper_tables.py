@@ -1,14 +1,20 @@
-"""Table 2: expected Hamming loss by dataset, method and preset, means over seeds beside the paper's."""
+"""Tables 1 and 2 beside the paper's: datasets as they were loaded; EXP by dataset, method and preset."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.method import Group
 from multilogger.components.reproduction.names import MethodGroup, method_group, method_rank, preset_rank
-from multilogger.components.reproduction.paper_figures import paper_exp
+from multilogger.components.reproduction.paper_figures import (
+    SAME_ROWS,
+    paper_dataset,
+    paper_exp,
+    paper_table1,
+)
 from multilogger.components.reproduction.results import (
     CellResult,
+    DatasetSize,
     Reproduction,
     datasets_in_order,
     exp_by_seed,
@@ -17,6 +23,30 @@ from multilogger.components.reproduction.results import (
     succeeded,
 )
 from multilogger.components.reproduction.statistics import MeanOverSeeds, fixed, mean_over_seeds
+
+
+@dataclass(frozen=True)
+class Table1Row:
+    """`paper` is None for a dataset that the paper does not have."""
+
+    ours: DatasetSize
+    paper: DatasetSize | None
+
+    @property
+    def agrees(self) -> bool:
+        return self.paper is not None and replace(self.paper, dataset=self.ours.dataset) == self.ours
+
+    @property
+    def note(self) -> str:
+        if self.paper is None:
+            return "not in the paper"
+        same_rows = SAME_ROWS.get(self.ours.dataset)
+        return f"other features of {same_rows}'s rows" if same_rows else ""
+
+
+def table1_rows(reproduction: Reproduction) -> list[Table1Row]:
+    paper = paper_table1()
+    return [Table1Row(size, paper.get(paper_dataset(size.dataset))) for size in reproduction.table1]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.pipelines.pipeline import LEARN, PREPARE
-from multilogger.flows.pipelines.settings import flat, parse_assignments, pipeline_settings
+from multilogger.flows.pipelines.pipeline import LEARN, PREPARE, flat, parse_assignments, pipeline_settings
 
 
 def test_defaults_are_the_papers() -> None:
