@@ -82,7 +82,8 @@ def test_loss_model_on_disk_is_that_in_memory(
 def test_loss_model_depends_on_every_setting_that_it_reads(
     name: str, log: TrainingLog, quick: EverySetting
 ) -> None:
-    settings = replace(quick, **({"epochs": 3} | SHOWS.get(name, {})))
+    shows = {"patience": {"epochs": 12, "patience": 1, "risk_rate": 3.0}}
+    settings = replace(quick, **({"epochs": 3} | SHOWS.get(name, {}) | shows.get(name, {})))
     other = replace(settings, **{name: another(name, getattr(settings, name))})
     same = outcome(learn("dm", log, settings, 0)) == outcome(learn("dm", log, other, 0))
     keyed = settings_about(METHODS["dm"].settings)[name].keyed
