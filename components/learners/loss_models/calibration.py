@@ -38,7 +38,8 @@ class CalibrationBin:
 class CalibrationTest:
     """`p_value` is small where the model is off.
 
-    logit P(right) = `intercept` + `slope` logit(p) would mend it; `largest` is the most that this moves the mean chance of a bin, as a share of it.
+    logit P(right) = `intercept` + `slope` logit(p) would mend it; `largest` is the most that this moves the
+    mean chance of a bin, as a share of it.
     """
 
     p_value: float
