@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from multilogger.components.api.learners import Balanced as Balanced
     from multilogger.components.api.learners import BalancedExact as BalancedExact
     from multilogger.components.api.learners import BalancedReg as BalancedReg
+    from multilogger.components.api.learners import Dm as Dm
     from multilogger.components.api.learners import Dr as Dr
     from multilogger.components.api.learners import FullInformation as FullInformation
     from multilogger.components.api.learners import Naive as Naive
@@ -49,6 +50,7 @@ _PLACES = {
         "Balanced",
         "BalancedExact",
         "BalancedReg",
+        "Dm",
         "Dr",
         "FullInformation",
         "Naive",

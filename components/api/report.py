@@ -141,7 +141,8 @@ def evaluate(
     """What a policy is worth by a log that it was not learned from, as `multilogger evaluate` says it.
 
     Args:
-        policy: a `Policy`, a fitted learner, or an object whose `predict_proba` gives (n, q).
+        policy: a `Policy`, a fitted learner, or an object whose `predict_proba` gives (n, K) or (n, q); its
+            columns are found by its `classes_`, if it has them.
         log: the rows to judge by.
         level: coverage of the intervals.
         bootstrap: resamples, at least 100.
