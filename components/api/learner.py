@@ -71,7 +71,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         values = self.get_params(deep=False)
         self._check_log(log, exact=values.get("divergence") == DivergenceKind.EXACT)
         seed, share, by = (values.pop(name) for name in OF_ALL)
-        settings, seed = build_settings(self.method, values), check_seed(seed)
+        settings, seed = build_settings(self.method, values, log.space.name), check_seed(seed)
         rows = training_log(log, share, by, seed)
         try:
             with one_thread():

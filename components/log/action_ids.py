@@ -71,7 +71,7 @@ def id_column(values: Any, what: str) -> Any:
     given = values if isinstance(values, list | tuple) else np.asarray(values)
     try:
         return pa.chunked_array([pa.array(given, from_pandas=True)])
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         raise BadInput(
             f"{what} must be one id per row, whole numbers or words ({str(error).splitlines()[0]}); mend it"
         ) from error
