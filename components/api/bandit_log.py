@@ -1,6 +1,6 @@
 """The bandit log of scripts and notebooks: rows of several loggers, from frames, files or arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -74,7 +74,7 @@ class BanditLog:
         frame: Any,
         *,
         action: Names = "action",
-        actions: Sequence[Any] | None = None,
+        actions: Iterable[Any] | None = None,
         reward: str | None = None,
         loss: str | None = None,
         propensity: str | None = None,
@@ -155,7 +155,7 @@ class BanditLog:
         x: Features | ArrayLike,
         action: ArrayLike,
         *,
-        actions: Sequence[Any] | None = None,
+        actions: Iterable[Any] | None = None,
         reward: ArrayLike | None = None,
         loss: ArrayLike | None = None,
         propensity: ArrayLike | None = None,

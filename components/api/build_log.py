@@ -1,6 +1,6 @@
 """From named columns of a frame, or from arrays, to a bandit log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 import numpy as np
@@ -38,7 +38,7 @@ class ColumnNames(TypedDict, total=False):
     """The columns of a log by name; `None` for one that the log lacks. See `BanditLog.from_frame`."""
 
     action: Names
-    actions: Sequence[Any] | None
+    actions: Iterable[Any] | None
     reward: str | None
     loss: str | None
     propensity: str | None
@@ -89,7 +89,7 @@ def log_of_arrays(
     x: Features | ArrayLike,
     action: ArrayLike,
     *,
-    actions: Sequence[Any] | None,
+    actions: Iterable[Any] | None,
     rewards: ArrayLike | None,
     losses: ArrayLike | None,
     propensity: ArrayLike | None,

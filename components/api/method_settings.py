@@ -46,7 +46,7 @@ def build_settings(method: str, values: Mapping[str, Any], space: str = "labels"
     """
     kind = METHODS[method].settings
     defaults = asdict(kind())
-    own = {"loss": USUAL_LOSS[space]} if "loss" in defaults else {}
+    own: dict[str, Any] = {"loss": USUAL_LOSS[space]} if "loss" in defaults else {}
     return kind(**own, **{name: _typed(name, value, defaults[name]) for name, value in values.items()})
 
 
