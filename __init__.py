@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from multilogger.components.api.learners import BalancedReg as BalancedReg
     from multilogger.components.api.learners import Dm as Dm
     from multilogger.components.api.learners import Dr as Dr
+    from multilogger.components.api.learners import FullEnsemble as FullEnsemble
     from multilogger.components.api.learners import FullInformation as FullInformation
     from multilogger.components.api.learners import Naive as Naive
     from multilogger.components.api.learners import NaiveExact as NaiveExact
@@ -52,6 +53,7 @@ _PLACES = {
         "BalancedReg",
         "Dm",
         "Dr",
+        "FullEnsemble",
         "FullInformation",
         "Naive",
         "NaiveExact",

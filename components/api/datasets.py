@@ -83,6 +83,7 @@ def replay(
     loss: str | None = None,
     fraction: float = 0.2,
     C: float = 0.1,
+    standardise: bool | None = None,
     validation: float | None = None,
     split_by: str = "row",
 ) -> BanditLog:
@@ -99,6 +100,7 @@ def replay(
         loss: of label vectors hamming (the default) or crowding, of one-of actions zero-one.
         fraction: share of the data that the loggers are fitted on.
         C: inverse L2 strength of that fit.
+        standardise: whether it scales features to mean 0 and variance 1; by default for one-of actions alone.
         validation: share of the rows to mark for validation; by default `fit` draws them.
         split_by: what that share is drawn from, row or context.
     """
@@ -118,7 +120,8 @@ def replay(
         )
     paid = _loss_of(data, loss)
     rows = sample_rows(data.rows, fraction, np.random.default_rng(seed))
-    weights = fit_crf(data.take(rows), C)
+    scaled = not data.space.action_shape if standardise is None else standardise
+    weights = fit_crf(data.take(rows), C, standardise=scaled)
     policies = [LinearPolicy(weights, alpha) for alpha in alphas]
     logits = [policy.logits(data.x) for policy in policies]
     plan = ReplayPlan(seed, validation or 0.0, SplitBy(split_by), data.rows)

@@ -77,6 +77,13 @@ class FullInformation(Learner, method="full-information"):
     """The same network on the right actions, which no log has: a reference. Needs `log.with_truth`."""
 
 
+class FullEnsemble(Learner, method="full-ensemble"):
+    """The networks of `Dm` on the right actions, which no log has: a reference. Needs `log.with_truth`.
+
+    For one of K actions.
+    """
+
+
 LEARNERS: dict[str, type[Learner]] = {
     kind.method: kind
     for kind in (
@@ -95,6 +102,7 @@ LEARNERS: dict[str, type[Learner]] = {
         Dm,
         Dr,
         FullInformation,
+        FullEnsemble,
     )
 }
 """The classes by the names that the command line has for them, in the order of `METHODS`."""
