@@ -2,7 +2,8 @@
 
 `digests.json` was made by this file (`python -m pytest tests/golden --write-digests`). Another processor may
 round sums otherwise. A digest of arithmetic alone, `arithmetic`, tells: results are kept for each one that
-they were recorded with, and where it is none of these, the risks of the last epoch are compared instead, to 2 %.
+they were recorded with, and where it is none of these, the risks of the last epoch are compared instead, to
+2 %.
 """
 
 import hashlib

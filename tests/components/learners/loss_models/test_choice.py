@@ -66,8 +66,11 @@ def test_rows_tell_how_many_actions_are_right(rows: list[tuple[int, int, float]]
     assert pairs.right_actions() is kind
     x = torch.zeros((int(pairs.context.max()) + 1, 2))
     model = choice_model(x, pairs, 3, SETTINGS, torch.Generator().manual_seed(0))
-    assert isinstance(model, ContestedModel if kind is RightActions.UNKNOWN else ChoiceModel)
-    assert kind is RightActions.UNKNOWN or model.independent is (kind is RightActions.ANY)  # type: ignore[attr-defined]
+    if kind is RightActions.UNKNOWN:
+        assert isinstance(model, ContestedModel)
+    else:
+        assert isinstance(model, ChoiceModel)
+        assert model.independent is (kind is RightActions.ANY)
 
 
 def test_likelihood_of_a_context_by_hand() -> None:
