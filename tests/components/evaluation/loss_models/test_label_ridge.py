@@ -5,7 +5,8 @@ import pytest
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.labels import all_actions, marginals, sample
-from multilogger.components.evaluation.loss_model import LabelRidge, ModelRows, draw_folds
+from multilogger.components.evaluation.loss_models.cross_fitting import ModelRows, draw_folds
+from multilogger.components.evaluation.loss_models.label_ridge import LabelRidge
 
 
 def problem(rows: int = 4000) -> tuple[Matrix, Actions, Vector]:
