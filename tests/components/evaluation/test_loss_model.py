@@ -1,0 +1,42 @@
+"""Which loss model dr takes, by the action space."""
+
+import numpy as np
+import pytest
+
+from multilogger.components.actions.labels import Labels
+from multilogger.components.actions.one_of import OneOf
+from multilogger.components.actions.space import SPACES, ActionSpace
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.loss_model import MODELS, DrModel, open_loss_model
+from multilogger.components.evaluation.loss_models.additive_network import AdditiveNetwork
+from multilogger.components.evaluation.loss_models.choice_network import ChoiceNetwork
+from multilogger.components.evaluation.loss_models.choice_ridge import ChoiceRidge
+from multilogger.components.evaluation.loss_models.cross_fitting import LogShape
+from multilogger.components.evaluation.loss_models.label_ridge import LabelRidge
+
+SHAPE = LogShape(30, 4, 1.0, np.arange(10) % 5)
+
+
+@pytest.mark.parametrize(
+    ("space", "kind", "model"),
+    [
+        (Labels(4), DrModel.RIDGE, LabelRidge),
+        (Labels(4), DrModel.ADDITIVE, AdditiveNetwork),
+        (Labels(4), DrModel.NETWORK, AdditiveNetwork),
+        (OneOf(4), DrModel.RIDGE, ChoiceRidge),
+        (OneOf(4), DrModel.NETWORK, ChoiceNetwork),
+    ],
+)
+def test_every_space_has_its_models(space: ActionSpace, kind: DrModel, model: type) -> None:
+    assert isinstance(open_loss_model(space, kind, SHAPE, np.random.default_rng(0)), model)
+
+
+def test_every_space_has_a_ridge_and_a_network() -> None:
+    assert set(MODELS) == set(SPACES)
+    assert all({DrModel.RIDGE, DrModel.NETWORK} <= set(models) for models in MODELS.values())
+
+
+def test_a_model_of_other_actions_is_refused() -> None:
+    message = "'additive' of dr is not for actions of kind 'one-of'; choose one of ridge, network"
+    with pytest.raises(BadInput, match=message):
+        open_loss_model(OneOf(4), DrModel.ADDITIVE, SHAPE, np.random.default_rng(0))
