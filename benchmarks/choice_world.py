@@ -18,7 +18,7 @@ KINDS = 6  # kinds of context
 MAX_LOSS = 2.0
 
 # how strongly the policy and each logger lean to the right action; below 0 is away from it
-STRENGTHS = {"good": (1.6, (0.3, 1.2)), "very poor": (6.0, (-3.0, -2.0))}
+STRENGTHS = {"good": (1.6, (0.3, 1.2)), "very poor": (6.0, (-5.0, -4.5))}
 
 
 @dataclass(frozen=True)
