@@ -31,7 +31,7 @@ from multilogger.components.log.actions import ActionReader
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.files import ColumnBatch, LogFiles
 
-MOST_LOGITS = 2**25  # of some rows at a time: 270 MB
+MOST_LOGITS = 2**24  # of some rows at a time: 134 MB; the batches of up to 1,024 labels are never cut
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions
 from multilogger.components.actions.space import ActionSpace
@@ -56,15 +57,15 @@ class ActionReader:
     def _chosen(self, chunk: ColumnBatch) -> Actions:
         """One number per row, looked up once per action that occurs."""
         column = chunk.batch.column(self._column)
-        if column.null_count:
-            row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
+        if (row := first_of(np.asarray(column.is_null()))) is not None:
             raise BadInput(
                 f"{at_row(chunk.where, chunk.rows, row)}: the action is missing; fill it in or drop the row"
             )
         encoded = column.dictionary_encode()
-        place = np.asarray(encoded.indices)
+        place: NDArray[np.integer[Any]] = np.asarray(encoded.indices)
         values = encoded.dictionary.to_pylist()
-        found = np.array([self._number(value) for value in values], dtype=self._space.action_type)[place]
+        numbers = np.array([self._number(value) for value in values], dtype=np.int64)
+        found: Actions = numbers[place].astype(self._space.action_type)
         if (row := first_of(found < 0)) is not None:
             raise BadInput(
                 f"{at_row(chunk.where, chunk.rows, row)}: {self._rule()}, got {values[place[row]]!r}; "
