@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import log_softmax
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.actions.one_of import BLOCK_NUMBERS, log_probability, probabilities
@@ -22,7 +23,7 @@ from multilogger.components.evaluation.loss_models.action_lines import LineSums,
 from multilogger.components.evaluation.loss_models.cross_fitting import ModelRows
 from multilogger.components.evaluation.loss_models.pair_networks import Pair, PairNetworks, blind_to
 from multilogger.components.evaluation.loss_models.row_sample import RowSample
-from multilogger.components.learners.loss_models.choice import ChoiceModel, PairSums
+from multilogger.components.learners.loss_models.choice import ChoiceModel, PairSums, log_complement
 from multilogger.components.learners.loss_models.settings import LossModelSettings
 
 
@@ -40,10 +41,21 @@ class ChoicePairs(ChoiceModel):
         pairs: Sequence[Pair],
     ) -> None:
         super().__init__(x, sums, actions, settings, generator, fold)
-        self.pairs = pairs
+        self.blind = pairs
 
     def seen_by(self, k: int) -> Tensor:
-        return blind_to(self.fold[self.context], self.pairs[k])
+        return blind_to(self.fold[self.context], self.blind[k])
+
+    def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
+        """-mean_i [ (1 - delta_i) log p_a + delta_i log(1 - p_a) ] over the rows of some groups.
+
+        Choice: row by row, for losses of any kind, whatever a learner makes of the rows of a context together:
+        what kind they are could only be told from the losses of all folds, which no fold may see.
+        """
+        log_p = log_softmax(outputs, dim=1).gather(1, self.action[groups])
+        right, wrong = self.right[groups], self.wrong[groups]
+        value = right * log_p + wrong * log_complement(log_p)
+        return -value.sum() / (right + wrong).sum()
 
 
 class ChoiceNetwork(PairNetworks[LossModelSettings]):
