@@ -49,8 +49,8 @@ class ChoicePairs(ChoiceModel):
     def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
         """-mean_i [ (1 - delta_i) log p_a + delta_i log(1 - p_a) ] over the rows of some groups.
 
-        Choice: row by row, for losses of any kind, whatever a learner makes of the rows of a context together:
-        what kind they are could only be told from the losses of all folds, which no fold may see.
+        Choice: row by row, for losses of any kind, whatever a learner makes of a context's rows. What
+        kind they are could only be told from the losses of all folds, which no fold may see.
         """
         log_p = log_softmax(outputs, dim=1).gather(1, self.action[groups])
         right, wrong = self.right[groups], self.wrong[groups]
