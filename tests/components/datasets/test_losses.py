@@ -8,7 +8,8 @@ import torch
 
 from multilogger.components.actions.label_losses import hamming
 from multilogger.components.actions.labels import all_actions, log_probability_table
-from multilogger.components.datasets.losses import CROWDING, HAMMING, LOSSES, find_loss
+from multilogger.components.actions.space import SPACES
+from multilogger.components.datasets.losses import CROWDING, HAMMING, LOSSES, USUAL_LOSS, ZERO_ONE, find_loss
 from multilogger.components.datasets.torch_losses import EXPECTED_LOSSES
 from multilogger.components.errors import BadInput
 
@@ -16,6 +17,8 @@ RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(7, 5))
 TRUTH = (RNG.random((7, 5)) < 0.4).astype(np.uint8)
 ACTIONS = all_actions(5)
+OF_LABELS = [name for name, loss in LOSSES.items() if loss.space == "labels"]
+CLASSES = RNG.integers(5, size=7)
 
 
 def test_crowding_by_hand() -> None:
@@ -29,7 +32,7 @@ def test_hamming_is_the_count_of_wrong_labels() -> None:
     np.testing.assert_array_equal(HAMMING.value(ACTIONS[:7], TRUTH), hamming(ACTIONS[:7], TRUTH))
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", OF_LABELS)
 def test_expected_loss_is_the_sum_over_all_actions(name: str) -> None:
     loss = LOSSES[name]
     probability = np.exp(log_probability_table(LOGITS, ACTIONS))
@@ -41,8 +44,20 @@ def test_expected_loss_is_the_sum_over_all_actions(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_torch_agrees(name: str) -> None:
-    ours = EXPECTED_LOSSES[name](torch.from_numpy(LOGITS), torch.from_numpy(TRUTH))
-    np.testing.assert_allclose(ours.numpy(), LOSSES[name].expected(LOGITS, TRUTH), rtol=1e-12)
+    truth = TRUTH if name in OF_LABELS else CLASSES
+    ours = EXPECTED_LOSSES[name](torch.from_numpy(LOGITS), torch.from_numpy(truth))
+    np.testing.assert_allclose(ours.numpy(), LOSSES[name].expected(LOGITS, truth), rtol=1e-12)
+
+
+def test_zero_one_is_the_chance_of_a_wrong_action() -> None:
+    np.testing.assert_array_equal(ZERO_ONE.value(np.array([0, 1]), np.array([0, 2])), [0.0, 1.0])
+    h = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(ZERO_ONE.expected(LOGITS, CLASSES), 1.0 - h[np.arange(7), CLASSES])
+    assert ZERO_ONE.largest(5) == 1.0
+
+
+def test_every_space_has_a_usual_loss() -> None:
+    assert {name: LOSSES[loss].space for name, loss in USUAL_LOSS.items()} == {s: s for s in SPACES}
 
 
 def test_the_largest_crowding_loss_is_reached() -> None:
@@ -51,6 +66,6 @@ def test_the_largest_crowding_loss_is_reached() -> None:
 
 
 def test_unknown_loss() -> None:
-    message = "unknown loss 'ranking'; choose one of hamming, crowding"
+    message = "unknown loss 'ranking'; choose one of hamming, crowding, zero-one"
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         find_loss("ranking")
