@@ -78,3 +78,27 @@ def test_unknown_dataset_lists_the_known_ones() -> None:
         BadInput, match="unknown dataset 'mnist'; choose one of digits, scene, yeast, tmc, tmc500"
     ):
         find_dataset("mnist")
+
+
+CHOICE = DatasetSpec("tiny", features=4, labels=3, actions="one-of")
+
+
+@pytest.mark.parametrize("text", ["0 1:1\n2 2:1\n1 4:1\n", "1 1:1\n3 2:1\n2 4:1\n"])
+def test_reads_classes_from_0_or_from_1(tmp_path: Path, text: str) -> None:
+    data = read_svmlight(write(tmp_path, text), CHOICE, 3)
+    assert (data.space.name, data.space.size) == ("one-of", 3)
+    np.testing.assert_array_equal(data.y, [0, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 1:1\n3 1:1\n", r"row 2: class 3 is outside 0\.\.2 and 1\.\.3"),
+        ("1.5 1:1\n", r"row 1: class 1\.5 is outside"),
+        ("-1 1:1\n", r"row 1: class -1 is outside"),
+        ("0,1 1:1\n", "is not a readable multi-class svmlight file with 4 features"),
+    ],
+)
+def test_bad_classes(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        read_svmlight(write(tmp_path, text), CHOICE, None)
