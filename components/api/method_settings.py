@@ -42,12 +42,15 @@ def meanings_of(method: str) -> dict[str, str]:
 def build_settings(method: str, values: Mapping[str, Any], space: str = "labels") -> Settings:
     """The settings of a method as learners take them; plain words and lists become what they stand for.
 
-    `space` names the log's action space, whose usual loss true actions are compared by.
+    `space` names the log's action space, whose usual loss true actions are compared by. The defaults shown are
+    those of label vectors; of what was left at them, another space has its own (preset `tuned`).
     """
     kind = METHODS[method].settings
-    defaults = asdict(kind())
+    defaults, of_space = asdict(kind()), asdict(preset("tuned", "", method, space))
+    typed = {name: _typed(name, value, defaults[name]) for name, value in values.items()}
+    chosen = {name: of_space[name] if value == defaults[name] else value for name, value in typed.items()}
     own: dict[str, Any] = {"loss": USUAL_LOSS[space]} if "loss" in defaults else {}
-    return kind(**own, **{name: _typed(name, value, defaults[name]) for name, value in values.items()})
+    return kind(**own, **chosen)
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:
