@@ -42,8 +42,8 @@ def meanings_of(method: str) -> dict[str, str]:
 def build_settings(method: str, values: Mapping[str, Any], space: str = "labels") -> Settings:
     """The settings of a method as learners take them; plain words and lists become what they stand for.
 
-    `space` names the log's action space, whose usual loss true actions are compared by. The defaults shown are
-    those of label vectors; of what was left at them, another space has its own (preset `tuned`).
+    `space` names the log's action space, whose usual loss true actions are compared by. The defaults shown
+    are those of label vectors; of what was left at them, another space has its own (preset `tuned`).
     """
     kind = METHODS[method].settings
     defaults, of_space = asdict(kind()), asdict(preset("tuned", "", method, space))

@@ -213,7 +213,8 @@ def test_numbers_of_a_preset() -> None:
         ml.learner("weighted", preset="best")
 
 
-@pytest.mark.filterwarnings("ignore:the constraint of")  # two epochs may be too few for it
+# Two epochs may be too few for a constraint.
+@pytest.mark.filterwarnings("ignore:the constraint of", "ignore:no epoch of")
 @pytest.mark.parametrize("method", ONE_OF)
 def test_every_method_of_choices_learns_what_the_stage_learns(method: str, one_of: ml.BanditLog) -> None:
     learner = quick(method)
