@@ -47,13 +47,15 @@ def learn_policy(
     else:
         policy = _learned(settings.method, settings.learner, settings.seed, data, loggers, log, run)
     policy.save(run.folder)
+    from multilogger.tasks.served_policy import output_columns
+
     run.offer_model(
         ModelFiles(
             "policy",
             "multilogger.tasks.served_policy",
             POLICY_FILES,
             takes=tuple(f"x{feature}" for feature in range(policy.features)),
-            gives=tuple(f"y{label}" for label in range(policy.space.size)),
+            gives=output_columns(policy.space),
         )
     )
 

@@ -19,7 +19,7 @@ def datasets(context: typer.Context) -> None:
             {
                 "dataset": spec.name,
                 "features": f"{spec.features:,}",
-                "labels": f"{spec.labels}",
+                "actions": f"one of {spec.labels}" if spec.actions == "one-of" else f"{spec.labels} labels",
                 "train": f"{spec.n_train:,}",
                 "test": f"{spec.n_test:,}",
                 "what": spec.note,
