@@ -27,7 +27,7 @@ CHOICES = {
 }
 UNSAID = {"actions": None}  # what a choice is if nobody made it, where that is not its text
 ADAPTERS: dict[type[Settings], TypeAdapter[Any]] = {}  # slow to make: one per class of settings
-KINDS = {"labels": "label vectors", "one-of": "one of several classes"}
+KINDS = {"labels": "label vectors", "one-of": "one-of actions"}
 GIVEN = frozenset({"loss"})  # by the dataset, not by a person
 
 
@@ -147,7 +147,7 @@ def check_actions(method: str, dataset: str, actions: str) -> None:
     """Refuse a method that cannot take the actions of a dataset."""
     if not fits(method, actions):
         raise BadInput(
-            f"{method} cannot learn to take {KINDS[actions]}, which are the actions of {dataset}; "
+            f"{method} is not for {KINDS[actions]}, which {dataset} has; "
             f"choose one of {', '.join(fitting_methods(actions))}"
         )
 

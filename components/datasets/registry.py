@@ -97,6 +97,11 @@ def find_dataset(name: str) -> DatasetSpec:
     return DATASETS[name]
 
 
+def actions_text(actions: str, size: int) -> str:
+    """`14 labels`, or `one of 10`."""
+    return f"one of {size}" if actions == "one-of" else f"{size} labels"
+
+
 def actions_of(name: str, own: str | None = None) -> str:
     """The kind of actions of a dataset by name: the registered one's, or what is said of own files."""
     return own or (DATASETS[name].actions if name in DATASETS else "labels")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from multilogger.components.datasets.registry import actions_text
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds, number
 
 
@@ -46,22 +47,30 @@ class DatasetSize:
     labels: int
     n_train: int
     n_test: int
+    actions: str = "labels"
+
+    @property
+    def actions_text(self) -> str:
+        """`14 labels`, or `one of 10`."""
+        return actions_text(self.actions, self.labels)
 
 
 @dataclass(frozen=True)
 class Reproduction:
     """Everything that was run, by the table or figure that it belongs to; what was not asked for is empty.
 
-    `table2` has methods x datasets x seeds. `figure1` varies `replay_count`; its reference lines have None
-    there. `figure2` and `figure3` vary `tau`, in the same way. `choices` has one cell for each thing that the
-    paper leaves open, named by `choice` (such as `loss_shift=none`; `default` is ours), and seed. `loggers`
-    varies the number of `loggers` that the same number of rows comes from. `pairwise` has methods x seeds on
-    the simulated dataset whose loss does not add up over labels. `constraint` varies the `level` of one
-    `axis` at a time, under each `objective`.
+    `table2` has methods x datasets x seeds, `one_of` the same of datasets whose action is one of K.
+    `figure1` varies `replay_count`; its reference lines have None there. `figure2` and `figure3` vary
+    `tau`, in the same way. `choices` has one cell for each thing that the paper leaves open, named by
+    `choice` (such as `loss_shift=none`; `default` is ours), and seed. `loggers` varies the number of
+    `loggers` that the same number of rows comes from. `pairwise` has methods x seeds on the simulated
+    dataset whose loss does not add up over labels. `constraint` varies the `level` of one `axis` at a time,
+    under each `objective`.
     """
 
     table1: tuple[DatasetSize, ...] = ()
     table2: tuple[CellResult, ...] = ()
+    one_of: tuple[CellResult, ...] = ()
     figure1: tuple[CellResult, ...] = ()
     figure2: tuple[CellResult, ...] = ()
     figure3: tuple[CellResult, ...] = ()
@@ -78,7 +87,7 @@ class Reproduction:
 
 Key = TypeVar("Key", bound=Hashable)
 
-PARTS = ("table2", "figure1", "figure2", "figure3", "choices", "loggers", "pairwise", "constraint")
+PARTS = ("table2", "one_of", "figure1", "figure2", "figure3", "choices", "loggers", "pairwise", "constraint")
 """The fields of a reproduction that hold cells."""
 
 

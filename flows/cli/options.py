@@ -86,8 +86,8 @@ def own_files(
             "--labels is for files with any number of labels in a row, --classes for files with one class; "
             f"got --labels {labels} and --classes {classes}: leave one of them out"
         )
-    if classes is not None and actions not in (None, "one-of"):
-        raise BadInput(f"--classes is for --actions one-of, got --actions {actions}; give --labels instead")
+    if classes is not None and actions == "labels":
+        raise BadInput("--classes is for --actions one-of, got --actions labels; give --labels instead")
     if labels is not None and actions == "one-of":
         raise BadInput("--labels is for --actions labels, got --actions one-of; give --classes instead")
     given = {
@@ -95,7 +95,7 @@ def own_files(
         "test_path": test,
         "features": features,
         "labels": labels if classes is None else classes,
-        "actions": actions if classes is None else "one-of",
+        "actions": "one-of" if actions is None and classes is not None else actions,
     }
     return {
         f"download.{name}": str(value.absolute()) if isinstance(value, Path) else value

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from multilogger.components.datasets.losses import HAMMING, ZERO_ONE, LossWords
 from multilogger.components.reproduction.claims.claims import (
     IN_FEW_WORDS,
     claim_presets,
@@ -28,6 +29,7 @@ from multilogger.components.reproduction.tables.constraint import (
     constraint_paragraph,
     constraint_rows,
 )
+from multilogger.components.reproduction.tables.one_of import one_of_paragraph, one_of_rows, one_of_table
 from multilogger.components.reproduction.tables.paper_tables import (
     SAME_AS_DIRECT,
     Table2Row,
@@ -53,7 +55,11 @@ CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim 
 
 def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     """Rows by title."""
-    tables = _method_tables("Table 2: expected Hamming loss on test (EXP)", table2_rows(reproduction), True)
+    title = f"Table 2: {HAMMING.words.expected} on test (EXP)"
+    tables = _method_tables(title, table2_rows(reproduction), True)
+    one_of = one_of_table(reproduction)
+    title = f"One of K actions: {ZERO_ONE.words.expected} on test (EXP), and error of the most likely action"
+    tables |= _method_tables(title, one_of, False, ZERO_ONE.words)
     tables[CLAIMS] = _claims(reproduction)
     for figure in FIGURES:
         tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
@@ -67,11 +73,13 @@ def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     return {title: rows for title, rows in tables.items() if rows}
 
 
-def _method_tables(title: str, rows: Sequence[Table2Row], with_paper: bool) -> dict[str, Rows]:
+def _method_tables(
+    title: str, rows: Sequence[Table2Row], with_paper: bool, words: LossWords = HAMMING.words
+) -> dict[str, Rows]:
     """One table of all datasets; with several presets one per dataset, where they stand side by side."""
     presets = shown_presets(rows)
     if len(presets) < 2:
-        return {title: [_method(row, with_paper) for row in rows]}
+        return {title: [_method(row, with_paper, words) for row in rows]}
     return {
         f"{title} · {dataset}": [
             {
@@ -85,14 +93,15 @@ def _method_tables(title: str, rows: Sequence[Table2Row], with_paper: bool) -> d
     }
 
 
-def _method(row: Table2Row, with_paper: bool) -> dict[str, str]:
-    repeats = row.repeats_twin
+def _method(row: Table2Row, with_paper: bool, words: LossWords) -> dict[str, str]:
+    repeats, spread = row.repeats_twin, words is not HAMMING.words
     return {
         "dataset": row.dataset,
         "method": row.method,
         "EXP": SAME_AS_DIRECT if repeats else loss(row.exp.mean),
         "95 %": "" if repeats else half_width(row.exp),
-        "greedy": "" if repeats else loss(row.greedy_mean),
+        words.greedy: "" if repeats else loss(row.greedy_mean),
+        **({f"{words.greedy}, 95 %": "" if repeats else half_width(row.greedy)} if spread else {}),
         **_paper(row.paper, with_paper),
         "seeds": str(row.exp.count),
     }
@@ -221,6 +230,10 @@ def reproduction_notes(reproduction: Reproduction) -> list[str]:
     claims = judged_claims(reproduction)
     return [
         *(summaries(claims) if claims else ()),
+        *(
+            f"{dataset}: {one_of_paragraph(rows)}"
+            for dataset, rows in rows_by_dataset(one_of_rows(one_of_table(reproduction))).items()
+        ),
         *(
             f"{dataset}: {constraint_paragraph(rows)}"
             for dataset, rows in rows_by_dataset(constraint_rows(reproduction)).items()

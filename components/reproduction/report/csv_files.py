@@ -15,6 +15,7 @@ from multilogger.components.reproduction.results import (
 )
 from multilogger.components.reproduction.statistics import MeanOverSeeds, fixed, measured, number
 from multilogger.components.reproduction.tables.constraint import Arm, ConstraintRow
+from multilogger.components.reproduction.tables.one_of import OneOfRow
 from multilogger.components.reproduction.tables.paper_tables import Table1Row, Table2Row
 from multilogger.components.reproduction.tables.studies import AdditivityRow, ChoiceRow, LoggerStudyRow
 from multilogger.components.reproduction.tables.sweeps import AXES, SweepRow
@@ -22,7 +23,7 @@ from multilogger.components.reproduction.tables.sweeps import AXES, SweepRow
 Line = Mapping[str, str | int]
 """A row of a file, by column; all rows of a file have the same columns."""
 
-SIZES = ("features", "labels", "n_train", "n_test")
+SIZES = ("features", "labels", "n_train", "n_test", "actions")
 STUDY_PLACE = ("dataset", "axis", "level", "objective", "estimator")
 
 
@@ -38,6 +39,33 @@ def table2_csv(rows: Sequence[Table2Row]) -> str:
         _method(row) | {"paper": fixed(row.paper, 3), "constraint": "same" if row.repeats_twin else ""}
         for row in rows
     )
+
+
+def one_of_csv(rows: Sequence[OneOfRow]) -> str:
+    """Of the datasets whose action is one of K; the last column is that of `table2_csv`."""
+    return _text(
+        {
+            **_who(row),
+            **_sample("exp", row.exp),
+            **_sample("error", row.error),
+            **_sample("full_ratio", row.full_ratio),
+            **_sample("twin_change", row.twin_change),
+            "constraint": "same" if row.repeats_twin else "",
+        }
+        for row in rows
+    )
+
+
+def read_one_of_csv(text: str) -> list[OneOfRow]:
+    """The rows of a file, without the standard errors that it does not have."""
+    return [
+        OneOfRow(
+            *(line[name] for name in ("dataset", "method", "preset")),
+            *(_read(line, name) for name in ("exp", "error", "full_ratio", "twin_change")),
+            repeats_twin=line["constraint"] == "same",
+        )
+        for line in csv.DictReader(io.StringIO(text))
+    ]
 
 
 def claims_csv(claims: Sequence[Claim]) -> str:
@@ -173,12 +201,14 @@ def _method(row: Table2Row) -> dict[str, str | int]:
     }
 
 
-def _who(row: Table2Row | ChoiceRow | LoggerStudyRow | CellResult) -> dict[str, str]:
+def _who(row: Table2Row | OneOfRow | ChoiceRow | LoggerStudyRow | CellResult) -> dict[str, str]:
     return {"dataset": row.dataset, "method": row.method, "preset": row.preset}
 
 
 def _sizes(prefix: str, size: DatasetSize | None) -> dict[str, str]:
-    return {f"{prefix}{name}": "" if size is None else str(getattr(size, name)) for name in SIZES}
+    """The paper's are all of labels."""
+    names = SIZES if not prefix else SIZES[:-1]
+    return {f"{prefix}{name}": "" if size is None else str(getattr(size, name)) for name in names}
 
 
 def _sample(name: str, sample: MeanOverSeeds) -> dict[str, str | int]:

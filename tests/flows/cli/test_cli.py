@@ -52,7 +52,10 @@ def test_version(cli: Cli) -> None:
 
 def test_datasets_and_stages_are_listed(cli: Cli) -> None:
     listed = cli("datasets").stdout
-    assert all(name in listed for name in ("digits", "scene", "yeast", "tmc", "tmc500", "30,438"))
+    assert all(
+        name in listed
+        for name in ("digits", "scene", "yeast", "tmc", "tmc500", "30,438", "14 labels", "one of 6")
+    )
     stages = cli("stages")
     assert stages.returncode == 0
     assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)

@@ -5,7 +5,8 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets.tuned import NEVER_BINDS
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.reproduction.experiments import EXPERIMENTS, STUDIES, TARGETS, plan_of
+from multilogger.flows.reproduction.experiments import EXPERIMENTS, STUDIES
+from multilogger.flows.reproduction.plan import TARGETS, plan_of
 from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.studies import CHOICES
 from multilogger.tasks.learn_settings import preset_numbers

@@ -7,7 +7,7 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import PRESETS
 from multilogger.flows.reproduction import scope
-from multilogger.flows.reproduction.experiments import check_plan, plan_of
+from multilogger.flows.reproduction.plan import check_plan, plan_of
 from multilogger.flows.reproduction.reproduce import reproduce
 from multilogger.flows.reproduction.scope import Scope, chosen_presets, presets_that_matter
 from multilogger.tasks.learn_settings import preset_numbers
