@@ -54,7 +54,9 @@ def test_what_depends_on_it_is_run_under_each(method: str) -> None:
 
 def test_a_setting_that_a_method_does_not_read_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     taus = {"paper": 4.0, "tuned": 1.0}
-    monkeypatch.setattr(scope, "preset", lambda name, _, method: EverySetting(tau=taus[name]).of(method))
+    monkeypatch.setattr(
+        scope, "preset", lambda name, _data, method, _actions: EverySetting(tau=taus[name]).of(method)
+    )
     assert presets_that_matter(tuple(taus), "yeast", "weighted") == ("tuned",)
     assert presets_that_matter(tuple(taus), "yeast", "weighted-reg") == ("paper", "tuned")
 
