@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from multilogger.components.api.learners import Balanced as Balanced
     from multilogger.components.api.learners import BalancedExact as BalancedExact
     from multilogger.components.api.learners import BalancedReg as BalancedReg
+    from multilogger.components.api.learners import Dm as Dm
     from multilogger.components.api.learners import Dr as Dr
+    from multilogger.components.api.learners import FullEnsemble as FullEnsemble
     from multilogger.components.api.learners import FullInformation as FullInformation
     from multilogger.components.api.learners import Naive as Naive
     from multilogger.components.api.learners import NaiveExact as NaiveExact
@@ -49,7 +51,9 @@ _PLACES = {
         "Balanced",
         "BalancedExact",
         "BalancedReg",
+        "Dm",
         "Dr",
+        "FullEnsemble",
         "FullInformation",
         "Naive",
         "NaiveExact",

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from bandit_data import Benchmark, open_benchmark
 
-from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.learners.learn import Learned, learn
 from multilogger.components.learners.presets import preset

@@ -15,7 +15,8 @@ import torch
 from bandit_data import Benchmark, open_benchmark
 from scipy.stats import t as student
 
-from multilogger.components.actions.labels import expected_hamming, greedy, hamming
+from multilogger.components.actions.label_losses import expected_hamming, hamming
+from multilogger.components.actions.labels import greedy
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.methods import METHODS

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.registry import find_dataset
 from multilogger.components.datasets.svmlight import read_svmlight

@@ -50,7 +50,7 @@ def sharpened(p: Matrix, sharpness: float) -> Matrix:
 
 def log_probability(logits: Matrix, y: Actions) -> Vector:
     """log h(y|x) of each row: (n,)."""
-    _check_width(logits, y)
+    check_width(logits, y)
     signs = 2.0 * y - 1.0
     return np.asarray(log_expit(signs * logits).sum(axis=1), dtype=np.float64)
 
@@ -77,7 +77,7 @@ def log_probability_at(
 
 def log_probability_slope(p: Matrix, y: Actions) -> Matrix:
     """The slope of log h(y|x) in the logits, y - p, with p (n, q) the marginals of h: (n, q)."""
-    _check_width(p, y)
+    check_width(p, y)
     return np.asarray(y - p, dtype=np.float64)
 
 
@@ -138,33 +138,6 @@ def greedy(logits: Matrix) -> Actions:
     return (logits > 0).astype(np.uint8)
 
 
-def hamming(y: Actions, truth: Actions) -> Vector:
-    """delta(x, y), the number of labels assigned wrongly: (n,)."""
-    _check_width(y, truth)
-    return np.asarray((y != truth).sum(axis=1), dtype=np.float64)
-
-
-def expected_hamming(logits: Matrix, truth: Actions) -> Vector:
-    """E_{y ~ h(.|x)} delta(x, y) of each row in closed form: (n,). Its mean over test is EXP (section 5.1.1).
-
-    sum_l p_l (1 - y*_l) + (1 - p_l) y*_l
-    """
-    _check_width(logits, truth)
-    p = marginals(logits)
-    return np.asarray(np.where(truth == 1, 1.0 - p, p).sum(axis=1), dtype=np.float64)
-
-
-def expected_label_sum(logits: Matrix, level: Matrix, effects: Matrix) -> Vector:
-    """E_{y ~ h(.|x)} sum_l [ level_l + y_l effect_l ] of each row: (n,)."""
-    return np.asarray((level + marginals(logits) * effects).sum(axis=1), dtype=np.float64)
-
-
-def expected_neighbours(logits: Matrix) -> Vector:
-    """E_{y ~ h(.|x)} sum_l y_l y_{l+1}, l + 1 counted in a ring, of each row: (n,)."""
-    p = marginals(logits)
-    return np.asarray((p * np.roll(p, -1, axis=1)).sum(axis=1), dtype=np.float64)
-
-
 def log_d2(logits: Matrix, logger_logits: Matrix) -> Vector:
     """log d_2(h||h_j) of each row in closed form (section 3), with p and q the marginals of h and h_j: (n,).
 
@@ -188,7 +161,7 @@ def log_max_ratio(logits: Matrix, logger_logits: Matrix) -> Vector:
     return np.asarray(np.maximum(one, zero).sum(axis=1), dtype=np.float64)
 
 
-def _check_width(left: NDArray[np.generic], right: NDArray[np.generic]) -> None:
+def check_width(left: NDArray[np.generic], right: NDArray[np.generic]) -> None:
     if left.shape != right.shape:
         raise BadInput(
             f"policy and labels must have the same rows and labels, got {left.shape} and {right.shape}; "

@@ -93,6 +93,11 @@ def draw(logits: Matrix, rng: np.random.Generator) -> Actions:
     return drawn
 
 
+def same_actions(one: Actions, other: Actions) -> NDArray[np.bool_]:
+    """Which rows of two lists of actions (n,) are the same: (n,)."""
+    return np.asarray(one == other)
+
+
 def greedy(logits: Matrix) -> Actions:
     """The most likely action of each row, the first of several: (n,)."""
     return np.asarray(logits.argmax(axis=1))
@@ -181,7 +186,7 @@ class OneOf:
     sharpened = staticmethod(sharpened)
     draw = staticmethod(draw)
     greedy = staticmethod(greedy)
-    same = staticmethod(np.equal)
+    same = staticmethod(same_actions)
     log_d2 = staticmethod(log_d2)
     log_max_ratio = staticmethod(log_max_ratio)
 

@@ -106,9 +106,9 @@ class KnownChoosers:
     def log_d2(self, logits: Tensor) -> Tensor:
         """log d_2(h||h_j) of each row for all loggers: (n, J), some rows at a time."""
         rows = max(1, BLOCK_NUMBERS // logits.shape[1])
+        blocks = [slice(start, start + rows) for start in range(0, len(logits), rows)]
         columns = [
-            torch.cat([log_d2(*both) for both in zip(logits.split(rows), table.split(rows), strict=True)])
-            for table in self.tables
+            torch.cat([log_d2(logits[block], table[block]) for block in blocks]) for table in self.tables
         ]
         return torch.stack(columns, dim=1)
 

@@ -1,6 +1,6 @@
 """The bandit log of scripts and notebooks: rows of several loggers, from frames, files or arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
-from multilogger.components.actions.space import SPACES, ActionSpace
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.read_log import Names, Range, check_truth
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.log.action_ids import ActionIds, size_word
 
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames
@@ -26,26 +27,34 @@ class BanditLog:
     """Rows of one or several loggers: what was seen, what was done, what it cost, how likely it was.
 
     Make one with `from_pandas`, `from_polars`, `from_arrow`, `from_frame`, `from_parquet` or `from_arrays`.
-    An action is a vector of q labels, each 0 or 1.
+    An action is one of K, or a vector of q labels, each 0 or 1; `space` says which.
 
-    `x` (m, d) are the contexts and `context` (n,) the context of each row; `action` (n, q); `loss` (n,) in
-    [0, `max_loss`]; `log_propensity` (n,) under the row's own logger, `log_propensities` (n, J) under every
-    logger where they are known; `logger` (n,) counts into the names `loggers`. `logger_policies` and `truth`
-    (m, q), the true labels, are companions that some methods need.
+    `x` (m, d) are the contexts and `context` (n,) the context of each row; `action` (n,) counts into the ids
+    `actions`, or is (n, q), `actions` being the names of the labels; `loss` (n,) in [0, `max_loss`];
+    `log_propensity` (n,) under the row's own logger, `log_propensities` (n, J) under every logger where they
+    are known; `logger` (n,) counts into the names `loggers`. `logger_policies` and `truth`, the right action
+    of each context, are companions that some methods need.
 
     >>> import numpy as np, pandas as pd, multilogger as ml
     >>> frame = pd.DataFrame({"age": [31, 45, 28, 60], "mail": [1, 0, 1, 1], "call": [0, 0, 1, 0],
-    ...     "click": [1, 0, 0, 1], "pscore": [0.5, 0.25, 0.25, 0.5], "policy": ["a", "a", "b", "b"]})
-    >>> ml.BanditLog.from_pandas(frame, action=["mail", "call"], reward="click", propensity="pscore",
-    ...     logger="policy", features=["age"])
+    ...     "offer": ["tea", "jam", "tea", "tea"], "click": [1, 0, 0, 1], "pscore": [0.5, 0.25, 0.25, 0.5],
+    ...     "policy": ["a", "a", "b", "b"]})
+    >>> columns = {"reward": "click", "propensity": "pscore", "logger": "policy", "features": ["age"]}
+    >>> ml.BanditLog.from_pandas(frame, action=["mail", "call"], **columns)
     BanditLog(rows=4, contexts=4, features=1, labels=2, loggers=['a', 'b'])
+    >>> log = ml.BanditLog.from_pandas(frame, action="offer", actions=["jam", "rum", "tea"], **columns)
+    >>> log
+    BanditLog(rows=4, contexts=4, features=1, actions=3, loggers=['a', 'b'])
+    >>> log.action
+    array([2, 0, 2, 2])
     """
 
     x: Features
     columns: FeatureColumns
     context: NDArray[np.int64]
     action: Actions
-    actions: tuple[str, ...]
+    actions: ActionIds
+    space: ActionSpace
     loss: Vector
     max_loss: float
     log_propensity: Vector
@@ -65,6 +74,7 @@ class BanditLog:
         frame: Any,
         *,
         action: Names = "action",
+        actions: Iterable[Any] | None = None,
         reward: str | None = None,
         loss: str | None = None,
         propensity: str | None = None,
@@ -84,7 +94,11 @@ class BanditLog:
 
         Args:
             frame: one row per logged action.
-            action: a column of lists of 0 and 1, or several columns of 0 and 1.
+            action: a column of ids (whole numbers, words, categories or booleans), one action each; or label
+                vectors, as a column of lists of 0 and 1 or a list of columns of 0 and 1. "col" with 0 and 1
+                is a choice between two actions, ["col"] is one label.
+            actions: the ids of all possible actions, also of those that no logger took; by default those of
+                the log in ascending order. The policy gives its probabilities in this order.
             reward: column of rewards; a loss is then the largest reward minus the row's.
             loss: column of losses, 0 or more. Without `reward` and `loss`: column loss, delta or reward.
             propensity: probability of the action under the row's own logger, when it acted.
@@ -102,27 +116,17 @@ class BanditLog:
                 named as `context` holds the ids; without one they are its rows counted from 0.
             time: column to split by, numbers or times.
             validation: column of booleans, the rows that choose the epoch; without it `fit` draws them.
-            max_loss: the largest possible loss; the number of labels by default.
+            max_loss: the largest possible loss; the number of labels by default, 1 of one-of actions.
             reward_range: least and largest possible reward; those of the log by default.
         """
         from multilogger.components.api.build_log import ColumnNames, log_of_frame
 
         columns = ColumnNames(
-            action=action,
-            reward=reward,
-            loss=loss,
-            propensity=propensity,
-            log_propensity=log_propensity,
-            propensities=propensities,
-            log_propensities=log_propensities,
-            logger=logger,
-            features=features,
-            context=context,
-            time=time,
-            validation=validation,
-            max_loss=max_loss,
-            reward_range=reward_range,
-        )
+            action=action, actions=actions, reward=reward, loss=loss, propensity=propensity,
+            log_propensity=log_propensity, propensities=propensities, log_propensities=log_propensities,
+            logger=logger, features=features, context=context, time=time, validation=validation,
+            max_loss=max_loss, reward_range=reward_range,
+        )  # fmt: skip
         return log_of_frame(frame, columns, contexts)
 
     from_pandas = from_frame
@@ -151,6 +155,7 @@ class BanditLog:
         x: Features | ArrayLike,
         action: ArrayLike,
         *,
+        actions: Iterable[Any] | None = None,
         reward: ArrayLike | None = None,
         loss: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
@@ -164,41 +169,29 @@ class BanditLog:
         max_loss: float | None = None,
         reward_range: Range | None = None,
     ) -> "BanditLog":
-        """A log from arrays of n rows: x (n, d), dense or sparse, action (n, q), the others (n,) or (n, J).
+        """A log from arrays of n rows: x (n, d), dense or sparse, the others (n,) or (n, J).
 
+        `action` is (n,), one id per row, or label vectors (n, q); (n, 1) is one label.
         With `context` (n,), the row of x of each logged row, x is (m, d) and holds each context once.
         """
         from multilogger.components.api.build_log import log_of_arrays
 
         return log_of_arrays(
-            x,
-            action,
-            rewards=reward,
-            losses=loss,
-            propensity=propensity,
-            log_propensity=log_propensity,
-            propensities=propensities,
-            log_propensities=log_propensities,
-            logger=logger,
-            context=context,
-            time=time,
-            validation=validation,
-            max_loss=max_loss,
+            x, action, actions=actions, rewards=reward, losses=loss, propensity=propensity,
+            log_propensity=log_propensity, propensities=propensities, log_propensities=log_propensities,
+            logger=logger, context=context, time=time, validation=validation, max_loss=max_loss,
             reward_range=reward_range,
-        )
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.loss)
 
     def __repr__(self) -> str:
         contexts, features = self.x.shape
-        size = f"rows={len(self)}, contexts={contexts}, features={features}, labels={len(self.actions)}"
-        return f"BanditLog({size}, loggers={list(self.loggers)!r})"
-
-    @property
-    def space(self) -> ActionSpace:
-        """What its actions are."""
-        return SPACES["labels"](len(self.actions))
+        size = f"rows={len(self)}, contexts={contexts}, features={features}"
+        return (
+            f"BanditLog({size}, {size_word(self.space)}={len(self.actions)}, loggers={list(self.loggers)!r})"
+        )
 
     def check(self, policy: Any = None) -> "LogReport":
         """What the log holds and what to mend, for `print`; with a policy also how well it is covered."""
@@ -236,8 +229,11 @@ class BanditLog:
         return replace(self, logger_policies=policies_of_loggers(self, policies))
 
     def with_truth(self, truth: ArrayLike) -> "BanditLog":
-        """The log with the true labels of its contexts (m, q), which `FullInformation` alone looks at."""
-        return replace(self, truth=check_truth(truth, (int(self.x.shape[0]), len(self.actions))))
+        """The log with the right action of each context, which `FullInformation` alone looks at.
+
+        Ids (m,), or true labels (m, q).
+        """
+        return replace(self, truth=check_truth(truth, int(self.x.shape[0]), self.space, self.actions))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows to one Parquet file that `from_parquet` and `multilogger evaluate` read.

@@ -1,12 +1,13 @@
 """From named columns of a frame, or from arrays, to a bandit log."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multilogger.components.actions.arrays import Actions, Vector
+from multilogger.components.actions.arrays import Vector
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.features import Contexts, FeatureColumns, read_contexts
 from multilogger.components.api.frames import WHERE, Rows, to_arrow
@@ -16,12 +17,12 @@ from multilogger.components.api.read_log import (
     Range,
     Who,
     as_numbers,
-    check_actions,
     check_all,
     check_loss,
     check_own,
     check_reward,
     first_of,
+    given_actions,
     only_one,
     read_actions,
     read_all,
@@ -29,6 +30,7 @@ from multilogger.components.api.read_log import (
 )
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.log.action_ids import Decisions
 from multilogger.components.log.checks import check_contexts, check_features
 
 
@@ -36,6 +38,7 @@ class ColumnNames(TypedDict, total=False):
     """The columns of a log by name; `None` for one that the log lacks. See `BanditLog.from_frame`."""
 
     action: Names
+    actions: Iterable[Any] | None
     reward: str | None
     loss: str | None
     propensity: str | None
@@ -55,7 +58,7 @@ def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
     """A log from a frame of any library; see `BanditLog.from_frame`."""
     rows = Rows(to_arrow(frame))
     _check_twice(columns)
-    action, names = read_actions(rows, columns.get("action", "action"))
+    decisions = read_actions(rows, columns.get("action", "action"), columns.get("actions"))
     logger = columns.get("logger") or first_of(rows, ("logger",))
     who = who_acted(None if logger is None else rows.column(logger, "logger"), len(rows))
     whole = columns.get("propensities") or columns.get("log_propensities")
@@ -70,9 +73,8 @@ def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
             columns.get("context") or first_of(rows, ("context",)),
             None if contexts is None else Rows(to_arrow(contexts), "contexts"),
         ),
-        action=action,
-        names=names,
-        losses=_read_losses(rows, columns, action.shape[1]),
+        decisions=decisions,
+        losses=_read_losses(rows, columns, decisions.space),
         own=_read_own(rows, columns),
         who=who,
         every=None if whole is None else read_all(rows, whole, who),
@@ -87,6 +89,7 @@ def log_of_arrays(
     x: Features | ArrayLike,
     action: ArrayLike,
     *,
+    actions: Iterable[Any] | None,
     rewards: ArrayLike | None,
     losses: ArrayLike | None,
     propensity: ArrayLike | None,
@@ -106,7 +109,8 @@ def log_of_arrays(
     only_one("the loss", reward=rewards, loss=losses)
     only_one("the propensity", propensity=propensity, log_propensity=log_propensity)
     only_one("the propensities", propensities=propensities, log_propensities=log_propensities)
-    actions = check_actions(action)
+    decisions = given_actions(action, actions)
+    rows = len(decisions.action)
     given: Any = x if sparse.issparse(x) else as_numbers(x, "x").astype(np.float32)
     if given.ndim != 2:
         raise BadInput(f"x must be (n, d), one row of features per context, got shape {given.shape}")
@@ -116,14 +120,13 @@ def log_of_arrays(
     if own is None:
         raise _lacking("the propensity", "propensity or log_propensity")
     every = log_propensities if propensities is None else propensities
-    number = np.arange(len(actions)) if context is None else np.asarray(context, dtype=np.int64)
+    number = np.arange(rows) if context is None else np.asarray(context, dtype=np.int64)
     return _checked(
         contexts=Contexts(columns(given), columns, number, known=context is not None),
-        action=actions,
-        names=tuple(f"action_{i}" for i in range(actions.shape[1])),
-        losses=_losses(rewards, losses, actions.shape[1], max_loss, reward_range),
+        decisions=decisions,
+        losses=_losses(rewards, losses, decisions.space, max_loss, reward_range),
         own=check_own(own, is_log),
-        who=who_acted(logger, len(actions)),
+        who=who_acted(logger, rows),
         every=every,
         are_log=log_propensities is not None,
         time=None if time is None else np.asarray(time),
@@ -133,8 +136,7 @@ def log_of_arrays(
 
 def _checked(
     contexts: Contexts,
-    action: Actions,
-    names: tuple[str, ...],
+    decisions: Decisions,
     losses: Losses,
     own: Vector,
     who: Who,
@@ -147,7 +149,7 @@ def _checked(
     """All parts together, if they are of one length."""
     lengths = {
         "context" if contexts.known else "x": len(contexts.context),
-        "action": len(action),
+        "action": len(decisions.action),
         "the loss": len(losses.loss),
         "the propensity": len(own),
         "logger": len(who.logger),
@@ -166,8 +168,9 @@ def _checked(
         x=contexts.x,
         columns=contexts.columns,
         context=contexts.context,
-        action=action,
-        actions=names,
+        action=decisions.action,
+        actions=decisions.names,
+        space=decisions.space,
         loss=losses.loss,
         max_loss=losses.max_loss,
         log_propensity=own,
@@ -190,7 +193,7 @@ def _check_twice(columns: ColumnNames) -> None:
         only_one(what, **{name: dict(columns).get(name) for name in names})
 
 
-def _read_losses(rows: Rows, columns: ColumnNames, labels: int) -> Losses:
+def _read_losses(rows: Rows, columns: ColumnNames, space: ActionSpace) -> Losses:
     loss, reward = columns.get("loss"), columns.get("reward")
     if loss is None and reward is None:
         loss = first_of(rows, ("loss", "delta"))
@@ -198,7 +201,7 @@ def _read_losses(rows: Rows, columns: ColumnNames, labels: int) -> Losses:
     return _losses(
         None if reward is None else rows.numbers(reward, "reward"),
         None if loss is None else rows.numbers(loss, "loss"),
-        labels,
+        space,
         columns.get("max_loss"),
         columns.get("reward_range"),
     )
@@ -207,7 +210,7 @@ def _read_losses(rows: Rows, columns: ColumnNames, labels: int) -> Losses:
 def _losses(
     rewards: ArrayLike | None,
     losses: ArrayLike | None,
-    labels: int,
+    space: ActionSpace,
     max_loss: float | None,
     reward_range: Range | None,
 ) -> Losses:
@@ -215,7 +218,7 @@ def _losses(
         return check_reward(rewards, reward_range)
     if losses is None:
         raise _lacking("what the action brought", "reward or loss")
-    return check_loss(losses, labels, max_loss)
+    return check_loss(losses, space, max_loss)
 
 
 def _read_own(rows: Rows, columns: ColumnNames) -> Vector:

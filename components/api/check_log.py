@@ -109,8 +109,8 @@ def check_log(log: BanditLog, policy: Any = None) -> LogReport:
         kind, weights = "average", [overlap(np.exp(own - average)) for own in log.log_propensities.T]
         mend += [line for j, over in enumerate(weights) if (line := _off_one(log.loggers[j], over))]
     else:
-        target = log.space.log_probability(np.zeros((len(log), log.space.size)), log.action)
-        shares = importance_weights(target, log.log_propensity)
+        uniform = log.space.log_probability(np.zeros((1, log.space.size)), log.action[:1])
+        shares = importance_weights(np.repeat(uniform, len(log)), log.log_propensity)
         kind, weights = "uniform", [overlap(shares[log.logger == j]) for j in range(len(log.loggers))]
     return LogReport(
         log=repr(log),
@@ -137,7 +137,7 @@ def _scored(log: BanditLog, logits: Matrix) -> ScoredLog:
         log_target=log.space.log_probability_at(logits, log.context, log.action),
         max_loss=log.max_loss,
         log_average=None if every is None else _log_average(log, every),
-        is_greedy=np.asarray((likeliest[log.context] == log.action).all(axis=1)),
+        is_greedy=log.space.same(likeliest[log.context], log.action),
         log_greedy=log.space.log_probability(logits, likeliest)[log.context],
     )
 
@@ -179,6 +179,14 @@ def _notes(log: BanditLog) -> list[str]:
         found.append("there are no context ids: every row is taken as a context of its own")
     if not log.logger_policies:
         found.append("the loggers' policies are not known: no -exact methods, no bound of the weights")
+    if not log.space.action_shape:
+        taken = np.bincount(log.action, minlength=log.space.size)
+        if never := int((taken == 0).sum()):
+            first = log.actions[int(np.argmin(taken))]
+            found.append(
+                f"{never} of {log.space.size} actions were never taken, the first being {first!r}: no row "
+                "says what they cost"
+            )
     return found
 
 

@@ -17,16 +17,21 @@ from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed, is_number
-from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.digits import load_digits_classes, load_digits_split
 from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
-from multilogger.components.datasets.losses import find_loss
+from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
 from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find_dataset
 from multilogger.components.errors import BadInput
+from multilogger.components.log.action_ids import size_word, usual_ids
 
 __all__ = ["expected_loss", "list_datasets", "load_dataset", "load_replay", "load_svmlight", "replay"]
 
-EMBEDDED = {"digits": load_digits_split, "pairwise": load_pairwise_split}
+EMBEDDED = {
+    "digits": load_digits_split,
+    "pairwise": load_pairwise_split,
+    "digits-one-of": load_digits_classes,
+}
 
 
 def list_datasets() -> dict[str, str]:
@@ -39,20 +44,29 @@ def load_dataset(name: str = "digits") -> TrainTest:
     find_dataset(name)
     if name not in EMBEDDED:
         raise BadInput(
-            f"{name} is not embedded, only {' and '.join(EMBEDDED)} are; fetch its files and read them with "
+            f"{name} is not embedded, only {', '.join(EMBEDDED)} are; fetch its files and read them with "
             "load_svmlight"
         )
     return EMBEDDED[name]()
 
 
-def load_svmlight(path: str | Path, features: int, labels: int) -> LabelledData:
-    """Contexts and true labels from multi-label svmlight text, plain or compressed (.bz2, .gz)."""
+def load_svmlight(
+    path: str | Path, features: int, labels: int | None = None, *, classes: int | None = None
+) -> LabelledData:
+    """Contexts and right actions from svmlight text, plain or compressed (.bz2, .gz).
+
+    With `labels` it is multi-label text of so many labels; with `classes` it is multi-class text, one class
+    of so many per row.
+    """
     from multilogger.components.datasets.svmlight import read_svmlight
 
-    place = Path(path)
+    place, size = Path(path), labels if classes is None else classes
+    if size is None or (labels is not None and classes is not None):
+        raise BadInput("load_svmlight takes the number of labels or that of classes; give one of them")
     if not place.is_file():
-        raise BadInput(f"there is no file {place}; give multi-label svmlight text")
-    return read_svmlight(place, DatasetSpec(place.name, features, labels), rows=None)
+        raise BadInput(f"there is no file {place}; give svmlight text")
+    kind = "labels" if classes is None else "one-of"
+    return read_svmlight(place, DatasetSpec(place.name, features, size, actions=kind), rows=None)
 
 
 def load_replay(name: str = "digits", **settings: Any) -> BanditLog:
@@ -66,24 +80,27 @@ def replay(
     alphas: Sequence[float] = (0.05, 2.0),
     passes: int | Sequence[int] = 4,
     seed: int = 0,
-    loss: str = "hamming",
+    loss: str | None = None,
     fraction: float = 0.2,
     C: float = 0.1,
+    standardise: bool | None = None,
     validation: float | None = None,
     split_by: str = "row",
 ) -> BanditLog:
     """A log of linear loggers that act on labelled data, as the stages `train-loggers` and `replay` make it.
 
-    The log has its loggers' policies and the true labels as companions.
+    The log has its loggers' policies and the right actions as companions. The ids of one-of actions are the
+    numbers of their classes.
 
     Args:
-        data: contexts and true labels.
+        data: contexts and the right action of each.
         alphas: one logger each; larger is more deterministic.
         passes: how often each logger meets every context, one number or one per logger.
         seed: of the share of data that loggers are fitted on, and of their actions.
-        loss: hamming or crowding.
+        loss: of label vectors hamming (the default) or crowding, of one-of actions zero-one.
         fraction: share of the data that the loggers are fitted on.
         C: inverse L2 strength of that fit.
+        standardise: whether it scales features to mean 0 and variance 1; by default for one-of actions alone.
         validation: share of the rows to mark for validation; by default `fit` draws them.
         split_by: what that share is drawn from, row or context.
     """
@@ -101,8 +118,10 @@ def replay(
         raise BadInput(
             f"passes must be a whole number, 1 or more, for each of the {len(alphas)} loggers, got {counts}"
         )
+    paid = _loss_of(data, loss)
     rows = sample_rows(data.rows, fraction, np.random.default_rng(seed))
-    weights = fit_crf(data.take(rows), C)
+    scaled = not data.space.action_shape if standardise is None else standardise
+    weights = fit_crf(data.take(rows), C, standardise=scaled)
     policies = [LinearPolicy(weights, alpha) for alpha in alphas]
     logits = [policy.logits(data.x) for policy in policies]
     plan = ReplayPlan(seed, validation or 0.0, SplitBy(split_by), data.rows)
@@ -110,10 +129,9 @@ def replay(
         (j, part)
         for j, count in enumerate(counts)
         for r in range(count)
-        for part in replay_pass(data.space, logits, data.y, j, r, plan, find_loss(loss))
+        for part in replay_pass(data.space, logits, data.y, j, r, plan, paid)
     ]
-    columns = FeatureColumns.numbered(data.features)
-    actions = tuple(f"action_{i}" for i in range(data.space.size))
+    columns, actions = FeatureColumns.numbered(data.features), usual_ids(data.space)
     names = tuple(f"logger-{j + 1}" for j in range(len(alphas)))
     return BanditLog(
         x=data.x,
@@ -121,15 +139,17 @@ def replay(
         context=np.concatenate([part.context for _, part in parts]).astype(np.int64),
         action=np.concatenate([part.action for _, part in parts]),
         actions=actions,
+        space=data.space,
         loss=np.concatenate([part.delta for _, part in parts]),
-        max_loss=find_loss(loss).largest(data.space.size),
+        max_loss=paid.largest(data.space.size),
         log_propensity=np.concatenate([part.log_propensity for _, part in parts]),
         logger=np.concatenate([np.full(len(part.delta), j, dtype=np.int64) for j, part in parts]),
         loggers=names,
         log_propensities=np.concatenate([part.log_propensities for _, part in parts]),
         validation=None if validation is None else np.concatenate([part.validation for _, part in parts]),
         logger_policies=tuple(
-            Policy(policy, columns, actions, name) for name, policy in zip(names, policies, strict=True)
+            Policy(policy, columns, actions, data.space, name)
+            for name, policy in zip(names, policies, strict=True)
         ),
         truth=data.y,
     )
@@ -139,9 +159,26 @@ def _is_count(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
-def expected_loss(policy: Any, data: LabelledData, loss: str = "hamming") -> float:
-    """The true risk of a policy on labelled data in closed form, the paper's EXP."""
+def _loss_of(data: LabelledData, name: str | None) -> Loss:
+    """A loss of the data's actions by name; without one the usual one."""
+    loss = find_loss(USUAL_LOSS[data.space.name] if name is None else name)
+    if loss.space != data.space.name:
+        usual = USUAL_LOSS[data.space.name]
+        raise BadInput(f"{loss.name} is a loss of {loss.space}, the data has {data.space.name}; take {usual}")
+    return loss
+
+
+def expected_loss(policy: Any, data: LabelledData, loss: str | None = None) -> float:
+    """The true risk of a policy on labelled data in closed form, the paper's EXP.
+
+    The loss is hamming for label vectors and zero-one for one-of actions unless another is named.
+    """
     chosen = getattr(policy, "policy_", policy)
     if not isinstance(chosen, Policy):
         raise BadInput(f"a Policy or a fitted learner is needed, got {type(policy).__name__}")
-    return float(find_loss(loss).expected(chosen.logits(data.x), data.y).mean())
+    if chosen.space != data.space:
+        raise BadInput(
+            f"the data has {data.space.size} {size_word(data.space)}, the policy {chosen.labels} "
+            f"{size_word(chosen.space)}; was the policy learned on this problem?"
+        )
+    return float(_loss_of(data, loss).expected(chosen.logits(data.x), data.y).mean())

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from multilogger.components.actions.arrays import Actions, Matrix
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.method_settings import build_settings, meanings_of, settings_of
 from multilogger.components.api.policy import Policy
@@ -20,6 +21,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.method import Needs
 from multilogger.components.learners.training.settings import DivergenceKind
+from multilogger.components.log.action_ids import ActionIds
 from multilogger.components.log.checks import check_loggers
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         values = self.get_params(deep=False)
         self._check_log(log, exact=values.get("divergence") == DivergenceKind.EXACT)
         seed, share, by = (values.pop(name) for name in OF_ALL)
-        settings, seed = build_settings(self.method, values), check_seed(seed)
+        settings, seed = build_settings(self.method, values, log.space.name), check_seed(seed)
         rows = training_log(log, share, by, seed)
         try:
             with one_thread():
@@ -78,7 +80,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             for side in (~rows.validation, rows.validation):  # to say the same by the loggers' names
                 check_loggers(log.loggers, log.logger[side], log.loss[side])
             raise
-        self.policy_ = Policy(learned.policy, log.columns, log.actions, self.method)
+        self.policy_ = Policy(learned.policy, log.columns, log.actions, log.space, self.method)
         self.records_, self.best_ = learned.records, learned.best
         for note in learned.notes:
             warnings.warn(note, stacklevel=2)
@@ -86,15 +88,15 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         return self
 
     def predict_proba(self, x: Any) -> Matrix:
-        """The probability of each label: (n, q), in the order of `actions`."""
+        """The probability of each action (n, K), or of each label (n, q), in the order of `actions`."""
         return self._fitted().predict_proba(x)
 
-    def predict(self, x: Any) -> Actions:
-        """The most likely action: (n, q) of 0 and 1."""
+    def predict(self, x: Any) -> NDArray[Any]:
+        """The most likely action: ids (n,), or label vectors (n, q)."""
         return self._fitted().predict(x)
 
-    def sample(self, x: Any, rng: np.random.Generator | int | None = None) -> Actions:
-        """An action drawn from the policy: (n, q) of 0 and 1."""
+    def sample(self, x: Any, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+        """Actions drawn from the policy: ids (n,), or label vectors (n, q)."""
         return self._fitted().sample(x, rng)
 
     def save(self, folder: str | Path) -> None:
@@ -102,8 +104,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self._fitted().save(folder)
 
     @property
-    def actions(self) -> tuple[str, ...]:
-        """The names of the labels that the policy decides."""
+    def actions(self) -> ActionIds:
+        """The ids of the actions that the policy chooses from, or the names of the labels that it decides."""
         return self._fitted().actions
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -121,6 +123,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
                 f"fit takes a BanditLog, got {type(log).__name__}; make one with BanditLog.from_pandas or "
                 "another of its from_ methods"
             )
+        METHODS[self.method].check_space(log.space.name)
         has = {
             Needs.ALL_PROPENSITIES: log.log_propensities is not None or len(log.loggers) == 1,
             Needs.LOGGER_POLICIES: bool(log.logger_policies),

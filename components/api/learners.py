@@ -49,19 +49,39 @@ class Wcrm(Learner, method="wcrm"):
 
 
 class Additive(Learner, method="additive"):
-    """A model of the loss as a sum over labels, and the policy that takes what it says is best."""
+    """A model of the loss as a sum over labels, and the policy that takes what it says is best.
+
+    For label vectors; `Dm` is for one of K actions.
+    """
 
 
 class AdditiveSoft(Learner, method="additive-soft"):
-    """`Additive` with a policy that stays in doubt where the model is."""
+    """`Additive` with a policy that stays in doubt where the model is. For label vectors."""
+
+
+class Dm(Learner, method="dm"):
+    """The direct method: a model of the loss of each action, and the policy that takes the best by it.
+
+    For one of K actions; `Additive` is for label vectors.
+    """
 
 
 class Dr(Learner, method="dr"):
-    """Doubly robust learning: the additive model of the loss, corrected by importance-weighted residuals."""
+    """Doubly robust learning: a model of the loss, corrected by importance-weighted residuals.
+
+    The model is that of `Additive` for label vectors and that of `Dm` for one of K actions.
+    """
 
 
 class FullInformation(Learner, method="full-information"):
-    """The same network on the true labels, which no log has: a reference. Needs `log.with_truth`."""
+    """The same network on the right actions, which no log has: a reference. Needs `log.with_truth`."""
+
+
+class FullEnsemble(Learner, method="full-ensemble"):
+    """The networks of `Dm` on the right actions, which no log has: a reference. Needs `log.with_truth`.
+
+    For one of K actions.
+    """
 
 
 LEARNERS: dict[str, type[Learner]] = {
@@ -79,8 +99,10 @@ LEARNERS: dict[str, type[Learner]] = {
         BalancedExact,
         Additive,
         AdditiveSoft,
+        Dm,
         Dr,
         FullInformation,
+        FullEnsemble,
     )
 }
 """The classes by the names that the command line has for them, in the order of `METHODS`."""

@@ -12,10 +12,13 @@ from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import first_of
+from multilogger.components.log.action_ids import ActionId
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.facts import FACTS, read_facts
 from multilogger.components.log.files import READ_ERRORS
 from multilogger.components.log.memory import TrainingLog, densify
+from multilogger.components.log.schema import ACTIONS
 from multilogger.components.log.table_files import TableFiles
 
 if TYPE_CHECKING:
@@ -29,13 +32,13 @@ def rows_table(log: BanditLog) -> Any:
     columns = {
         "context": pa.array(log.context),
         "logger": pa.array(log.logger),
-        "action": _lists(log.action),
+        "action": log.space.to_arrow(log.action),
         "loss": pa.array(log.loss),
         "log_propensity": pa.array(log.log_propensity),
     }
     if log.log_propensities is not None:
         columns["log_propensities"] = _lists(log.log_propensities)
-    return pa.table(columns)
+    return pa.table(columns, metadata=None if log.space.action_shape else {ACTIONS: _names(log)})
 
 
 def table_files(log: BanditLog) -> TableFiles:
@@ -104,7 +107,8 @@ def write_parquet(log: BanditLog, path: Path) -> None:
         "reward_range": log.reward_range,
         "loggers": log.loggers,
     }
-    pq.write_table(table.replace_schema_metadata({FACTS: json.dumps(facts).encode()}), path)
+    known = {FACTS: json.dumps(facts).encode(), **(table.schema.metadata or {})}
+    pq.write_table(table.replace_schema_metadata(known), path)
 
 
 def read_parquet(source: str | Path) -> Any:
@@ -121,14 +125,62 @@ def read_parquet(source: str | Path) -> Any:
             raise BadInput(f"no Parquet files (*.parquet) below {path}; give the folder that holds the log")
     base = {"partition_base_dir": str(path)} if path.is_dir() else {}
     try:
-        return ds.dataset(where, format="parquet", partitioning="hive", **base).to_table()
+        found = ds.dataset(where, format="parquet", partitioning="hive", **base)
+        _check_names(found)
+        return _with_ids(found.to_table())
+    except BadInput:
+        raise
     except READ_ERRORS as error:
         raise BadInput(f"{source} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
 
 
+def _check_names(dataset: Any) -> None:
+    """Refuse files that number their actions differently: a number would have two meanings."""
+    if ACTIONS.encode() not in (dataset.schema.metadata or {}):
+        return
+    fragments = list(dataset.get_fragments())
+    for one in fragments[1:]:
+        known = [(part.physical_schema.metadata or {}).get(ACTIONS.encode()) for part in (fragments[0], one)]
+        if known[0] != known[1]:
+            raise BadInput(
+                f"{fragments[0].path} and {one.path} have different actions; write both from one log, or "
+                "from logs with the same actions="
+            )
+
+
+def _stated_ids(schema: Any) -> list[ActionId] | None:
+    """The ids of one-of actions by number, where the schema of a file says them."""
+    names = (schema.metadata or {}).get(ACTIONS.encode())
+    if names is None:
+        return None
+    if (facts := read_facts(schema)) is not None:  # a file of `write_parquet`, which keeps the kind of ids
+        return list(facts["actions"])
+    words = json.loads(names)
+    numbers = [str(number) for number in range(len(words))]
+    return list(range(len(words))) if words == numbers else words
+
+
+def _with_ids(table: Any) -> Any:
+    """A table whose actions are ids instead of numbers, where its schema says them."""
+    import pyarrow as pa
+
+    ids = _stated_ids(table.schema)
+    if ids is None or "action" not in table.column_names:
+        return table
+    place, numbers = table.column_names.index("action"), table.column("action")
+    if (row := first_of(~np.isin(numbers.to_numpy(), np.arange(len(ids))))) is not None:
+        raise BadInput(
+            f"the log, row {row}: action {numbers[row].as_py()} is not the number of one of the {len(ids)} "
+            "actions of the schema; write the file again"
+        )
+    return table.set_column(place, "action", pa.array(ids).take(numbers))
+
+
 def columns_by_facts(columns: "ColumnNames", table: Any) -> "ColumnNames":
-    """The columns of a file with its largest loss, unless they say another or name another loss."""
-    facts = read_facts(table.schema)
+    """The columns of a file with its actions and its largest loss, unless they say others."""
+    facts, ids = read_facts(table.schema), _stated_ids(table.schema)
+    if ids is not None and columns.get("action", "action") == "action" and columns.get("actions") is None:
+        columns = {**columns, "actions": ids}
     own_loss = columns.get("reward") is None and columns.get("loss") in (None, "loss")
     if facts is None or not own_loss or columns.get("max_loss") is not None:
         return columns
@@ -153,6 +205,10 @@ def with_facts(log: BanditLog, table: Any) -> BanditLog:
         log_propensities=None if log.log_propensities is None else log.log_propensities[:, order],
         time=None if "time" not in table.column_names else np.asarray(table.column("time").to_numpy()),
     )
+
+
+def _names(log: BanditLog) -> str:
+    return json.dumps([str(one) for one in log.actions])
 
 
 def _lists(values: NDArray[np.generic]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import preset
@@ -38,11 +39,15 @@ def meanings_of(method: str) -> dict[str, str]:
     return {name: about.meaning for name, about in settings_about(METHODS[method].settings).items()}
 
 
-def build_settings(method: str, values: Mapping[str, Any]) -> Settings:
-    """The settings of a method as learners take them; plain words and lists become what they stand for."""
+def build_settings(method: str, values: Mapping[str, Any], space: str = "labels") -> Settings:
+    """The settings of a method as learners take them; plain words and lists become what they stand for.
+
+    `space` names the log's action space, whose usual loss true actions are compared by.
+    """
     kind = METHODS[method].settings
     defaults = asdict(kind())
-    return kind(**{name: _typed(name, value, defaults[name]) for name, value in values.items()})
+    own: dict[str, Any] = {"loss": USUAL_LOSS[space]} if "loss" in defaults else {}
+    return kind(**own, **{name: _typed(name, value, defaults[name]) for name, value in values.items()})
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:

@@ -2,25 +2,28 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multilogger.components.actions.arrays import Actions, Matrix, Vector
-from multilogger.components.actions.labels import LEAST_CHANCE, logits_of
-from multilogger.components.actions.space import SPACES, ActionSpace
+from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.labels import LEAST_CHANCE
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.features import FeatureColumns
-from multilogger.components.api.read_log import check_actions
+from multilogger.components.api.read_log import check_given
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.log.action_ids import ActionIds, ids_of, places_of, size_word, usual_ids
 
 if TYPE_CHECKING:
     from multilogger.components.api.bandit_log import BanditLog
 
 COLUMNS_FILE = "columns.json"
 POLICY_FILES = ("policy.json", "policy.safetensors")
+SUM_TOLERANCE = 1e-4  # of rows of probabilities, which may be 32-bit numbers
 
 
 class HasLogits(Protocol):
@@ -31,15 +34,17 @@ class HasLogits(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Policy:
-    """h(y|x): for each of the labels `actions`, how likely it is to be 1.
+    """h(y|x): how likely each of the `actions` is, or each of the labels of these names to be 1.
 
+    `space` says whether it takes one of K actions, known by their ids, or decides label vectors.
     Contexts are a frame with the columns that the log had, or an array (n, d) of the features themselves.
     `method` says how it came about.
     """
 
     model: HasLogits
     columns: FeatureColumns
-    actions: tuple[str, ...]
+    actions: ActionIds
+    space: ActionSpace
     method: str = "policy"
 
     @property
@@ -50,29 +55,29 @@ class Policy:
     def features(self) -> int:
         return self.columns.width
 
-    @property
-    def space(self) -> ActionSpace:
-        """What its actions are."""
-        return SPACES["labels"](self.labels)
-
     def predict_proba(self, x: Any) -> Matrix:
-        """The probability of each label: (n, q), in the order of `actions`."""
+        """The probability of each action (n, K), or of each label (n, q), in the order of `actions`."""
         return self.space.probabilities(self.logits(self.columns(x)))
 
-    def predict(self, x: Any) -> Actions:
-        """The most likely action: (n, q) of 0 and 1."""
-        return self.space.greedy(self.logits(self.columns(x)))
+    def predict(self, x: Any) -> NDArray[Any]:
+        """The most likely action: ids (n,), or label vectors (n, q)."""
+        return ids_of(self.space.greedy(self.logits(self.columns(x))), self.actions, self.space)
 
-    def sample(self, x: Any, rng: np.random.Generator | int | None = None) -> Actions:
-        """An action drawn from the policy: (n, q) of 0 and 1. `rng` is a generator or a seed."""
-        return self.space.draw(self.logits(self.columns(x)), np.random.default_rng(rng))
+    def sample(self, x: Any, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+        """Actions drawn from the policy: ids (n,), or label vectors (n, q). `rng` may be a seed."""
+        drawn = self.space.draw(self.logits(self.columns(x)), np.random.default_rng(rng))
+        return ids_of(drawn, self.actions, self.space)
 
     def log_proba(self, x: Any, action: Any) -> Vector:
-        """The natural logarithm of the probability of whole actions (n, q), what a log needs: (n,)."""
-        return self.space.log_probability(self.logits(self.columns(x)), check_actions(action))
+        """The natural logarithm of the probability of actions, as `sample` gives them: (n,).
+
+        This is what a log needs.
+        """
+        numbers = check_given(action, self.space, self.actions, "action")
+        return self.space.log_probability(self.logits(self.columns(x)), numbers)
 
     def logits(self, x: Features) -> Matrix:
-        """Logits of the features themselves: (n, q)."""
+        """Logits of the features themselves: (n, K) or (n, q)."""
         return self.model.logits(x)
 
     def save(self, folder: str | Path) -> None:
@@ -91,7 +96,8 @@ class Policy:
         (place / COLUMNS_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
     def __repr__(self) -> str:
-        return f"Policy(method={self.method!r}, features={self.features}, labels={self.labels})"
+        size = f"features={self.features}, {size_word(self.space)}={self.labels}"
+        return f"Policy(method={self.method!r}, {size})"
 
 
 def load_policy(folder: str | Path) -> Policy:
@@ -104,8 +110,8 @@ def load_policy(folder: str | Path) -> Policy:
         raise BadInput(f"{place} has no {' and no '.join(missing)}; give the folder of a learned policy")
     model = files.load_policy(place)
     if not (place / COLUMNS_FILE).is_file():
-        names = tuple(f"action_{i}" for i in range(model.space.size))
-        return Policy(model, FeatureColumns.numbered(model.features), names, model.method)
+        columns, actions = FeatureColumns.numbered(model.features), usual_ids(model.space)
+        return Policy(model, columns, actions, model.space, model.method)
     try:
         facts = json.loads((place / COLUMNS_FILE).read_text(encoding="utf-8"))
         columns, actions = FeatureColumns.from_json(facts["features"]), tuple(facts["actions"])
@@ -113,7 +119,12 @@ def load_policy(folder: str | Path) -> Policy:
         raise BadInput(
             f"{place / COLUMNS_FILE} is damaged ({type(error).__name__}: {error}); save the policy again"
         ) from error
-    return Policy(model, columns, actions, model.method)
+    if len(actions) != model.space.size:
+        raise BadInput(
+            f"{place / COLUMNS_FILE} names {len(actions)} {size_word(model.space)}, policy.json has "
+            f"{model.space.size}; save the policy again"
+        )
+    return Policy(model, columns, actions, model.space, model.method)
 
 
 @dataclass(frozen=True)
@@ -121,14 +132,21 @@ class _Foreign:
     """What has a `predict_proba` of its own, asked for features as an array."""
 
     model: Any
-    labels: int
+    space: ActionSpace
+    actions: ActionIds
 
     def logits(self, x: Features) -> Matrix:
-        p, wanted = np.asarray(self.model.predict_proba(x), dtype=np.float64), (x.shape[0], self.labels)
-        if p.shape != wanted:
+        p = np.asarray(self.model.predict_proba(x), dtype=np.float64)
+        one_each = not self.space.action_shape
+        classes = getattr(self.model, "classes_", None) if one_each else None
+        width = self.space.size if classes is None else len(classes)
+        if p.shape != (wanted := (x.shape[0], width)):
+            column = (
+                "a is the probability of action a" if one_each else "l is the probability that label l is 1"
+            )
             raise BadInput(
-                f"predict_proba must give an array (rows, labels) = {wanted}, got shape {p.shape}; wrap it "
-                "so that column l is the probability that label l is 1"
+                f"predict_proba must give an array (rows, {size_word(self.space)}) = {wanted}, got shape "
+                f"{p.shape}; wrap it so that column {column}"
             )
         if (bad := np.argwhere(~((p >= 0) & (p <= 1)))).size:
             row, label = bad[0].tolist()
@@ -136,7 +154,25 @@ class _Foreign:
                 f"predict_proba must give probabilities in [0, 1], got {p[row, label]:g} in row {row}, "
                 f"column {label}; mend it"
             )
-        return logits_of(p, LEAST_CHANCE)
+        if one_each and (off := np.flatnonzero(np.abs(p.sum(axis=1) - 1.0) > SUM_TOLERANCE)).size:
+            raise BadInput(
+                f"predict_proba must give rows that add up to 1, got {p[off[0]].sum():g} in row {off[0]}; "
+                "mend it"
+            )
+        return self.space.logits_of(p if classes is None else self._placed(p, classes), LEAST_CHANCE)
+
+    def _placed(self, p: Matrix, classes: Any) -> Matrix:
+        """Columns by the names of scikit-learn's classes; an action that is no class is never taken."""
+        names = np.asarray(classes).tolist()
+        places = places_of(names, self.actions)
+        if (unknown := np.flatnonzero(places < 0)).size:
+            raise BadInput(
+                f"the classes_ of the policy must be actions of the log, got {names[unknown[0]]!r}; list it "
+                "with actions= when the log is read"
+            )
+        wide = np.zeros((len(p), self.space.size))
+        wide[:, places] = p
+        return wide
 
 
 def as_policy(given: Any, log: "BanditLog") -> Policy:
@@ -148,14 +184,44 @@ def as_policy(given: Any, log: "BanditLog") -> Policy:
                 f"a policy is needed, or an object with predict_proba, got {type(given).__name__}"
                 + ("; fit it first" if hasattr(given, "fit") else "")
             )
-        policy = Policy(_Foreign(policy, len(log.actions)), log.columns, log.actions, type(given).__name__)
-    width = int(log.x.shape[1])
-    if policy.features != width or policy.labels != len(log.actions):
+        foreign = _Foreign(policy, log.space, log.actions)
+        policy = Policy(foreign, log.columns, log.actions, log.space, type(given).__name__)
+    width, sized = int(log.x.shape[1]), policy.space == log.space or not log.space.action_shape
+    if policy.features != width or policy.space.name != log.space.name or not sized:
+        kind = "" if policy.space.name == log.space.name else f" {size_word(policy.space)}"
         raise BadInput(
-            f"the log's contexts have {width} features and {len(log.actions)} labels, the policy "
-            f"{policy.features} and {policy.labels}; was the policy learned on this problem?"
+            f"the log's contexts have {width} features and {len(log.actions)} {size_word(log.space)}, the "
+            f"policy {policy.features} and {policy.labels}{kind}; was the policy learned on this problem?"
         )
-    return policy
+    return policy if log.space.action_shape else _ordered(policy, log.actions)
+
+
+@dataclass(frozen=True)
+class _Reordered:
+    """A policy whose actions stand in another order: `order` (K,) is where each of them was."""
+
+    model: HasLogits
+    order: NDArray[np.int64]
+
+    def logits(self, x: Features) -> Matrix:
+        return self.model.logits(x)[:, self.order]
+
+
+def _ordered(policy: Policy, actions: ActionIds) -> Policy:
+    """A policy of one-of actions with its actions in the given order."""
+    order, back = places_of(actions, policy.actions), places_of(policy.actions, actions)
+    if (order < 0).any() or (back < 0).any():
+        who, one = (
+            ("policy", actions[int(np.argmin(order))])
+            if (order < 0).any()
+            else ("log", policy.actions[int(np.argmin(back))])
+        )
+        raise BadInput(
+            f"policy and log must have the same actions, but the {who} does not know {one!r}; read all logs "
+            "with the same actions="
+        )
+    same = bool((order == np.arange(len(order))).all())
+    return policy if same else replace(policy, model=_Reordered(policy.model, order), actions=actions)
 
 
 def policies_of_loggers(log: "BanditLog", policies: Sequence[Any] | Mapping[Any, Any]) -> tuple[Policy, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.api.frames import WHERE, Rows, is_list
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import (
@@ -17,6 +18,14 @@ from multilogger.components.estimators.checks import (
     checked_log_propensity,
 )
 from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.log.action_ids import (
+    ActionIds,
+    Decisions,
+    choices,
+    id_column,
+    number_ids,
+    usual_ids,
+)
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import index_labels
 
@@ -53,19 +62,35 @@ def only_one(what: str, **given: object) -> None:
         raise BadInput(f"{what} came twice, as {' and '.join(named)}; give one of them")
 
 
-def read_actions(rows: Rows, action: Names) -> tuple[Actions, tuple[str, ...]]:
-    """Label vectors (n, q) from a column of lists or from several columns of 0 and 1, and their names."""
+def read_actions(rows: Rows, action: Names, listed: Any = None) -> Decisions:
+    """One-of actions from a column of ids, label vectors from a column of lists or columns of 0 and 1."""
     if isinstance(action, str):
         rows.require(action, "action")
         if not is_list(rows.kind(action)):
-            raise BadInput(
-                f"action {action!r} must be a column of lists of 0 and 1, or a list of such columns, got "
-                f"{rows.kind(action)}; one action out of K is not there yet"
-            )
+            return choices(rows.column(action, "action"), listed, WHERE)
     found = rows.matrix(action, "action")
     several = not isinstance(action, str) and found.shape[1] == len(action)
-    names = tuple(action) if several else tuple(f"action_{i}" for i in range(found.shape[1]))
-    return check_actions(found), names
+    return _label_vectors(check_actions(found), listed, tuple(action) if several else None)
+
+
+def given_actions(action: ArrayLike, listed: Any = None) -> Decisions:
+    """The same from an array: ids (n,) or label vectors (n, q)."""
+    try:
+        is_column = np.ndim(action) == 1
+    except ValueError:  # rows of several lengths, which are told of below
+        is_column = False
+    if is_column:
+        return choices(id_column(action, "action"), listed, WHERE)
+    return _label_vectors(check_actions(action), listed)
+
+
+def _label_vectors(action: Actions, listed: Any, names: ActionIds | None = None) -> Decisions:
+    if listed is not None:
+        raise BadInput(
+            "actions= lists what one action per row is chosen from, but these are label vectors; leave it out"
+        )
+    space = SPACES["labels"](int(action.shape[1]))
+    return Decisions(action, usual_ids(space) if names is None else names, space)
 
 
 def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -82,27 +107,37 @@ def check_actions(action: ArrayLike) -> Actions:
     """Label vectors (n, q) of 0 and 1."""
     values = as_numbers(action, "action")
     if values.ndim != 2 or not values.size:
-        raise BadInput(f"action must be (n, q), one 0 or 1 per label, got shape {values.shape}")
-    return checked_actions(values, values.shape[1], WHERE, np.arange(len(values)))
+        raise BadInput(
+            f"action must be (n, q), one 0 or 1 per label, or (n,), one id per row, got shape {values.shape}"
+        )
+    return checked_actions(values, SPACES["labels"](values.shape[1]), WHERE, np.arange(len(values)))
 
 
-def check_truth(truth: ArrayLike, shape: tuple[int, int]) -> Actions:
-    """The true labels of all contexts (m, q)."""
-    labels = check_actions(truth)
-    if labels.shape != shape:
-        raise BadInput(f"truth must be (contexts, labels) = {shape}, got {labels.shape}")
-    return labels
+def check_given(action: ArrayLike, space: ActionSpace, ids: ActionIds, what: str) -> Actions:
+    """Actions that a person gives as a log or a policy names them."""
+    if space.action_shape:
+        return check_actions(action)
+    return number_ids(id_column(action, what), ids, what, "the array")[0]
 
 
-def check_loss(loss: ArrayLike, labels: int, max_loss: float | None) -> Losses:
-    """Losses as given; the largest possible one is the number of labels unless it is stated."""
-    values, most = as_numbers(loss, "loss"), float(labels) if max_loss is None else float(max_loss)
+def check_truth(truth: ArrayLike, contexts: int, space: ActionSpace, ids: ActionIds) -> Actions:
+    """The right action of every context: labels (m, q), or ids (m,) as numbers."""
+    found, wanted = check_given(truth, space, ids, "truth"), (contexts, *space.action_shape)
+    if found.shape != wanted:
+        axes = "(contexts, labels)" if space.action_shape else "(contexts,)"
+        raise BadInput(f"truth must be {axes} = {wanted}, got {found.shape}")
+    return found
+
+
+def check_loss(loss: ArrayLike, space: ActionSpace, max_loss: float | None) -> Losses:
+    """Losses as given; the largest possible one is that of the action space unless it is stated."""
+    values, most = as_numbers(loss, "loss"), space.largest_loss if max_loss is None else float(max_loss)
     if not (np.isfinite(most) and most > 0):
         raise BadInput(f"max_loss must be a number above 0, got {most:g}")
     if (above := np.flatnonzero(values > most)).size and np.isfinite(values[above[0]]):
         raise BadInput(
             f"{WHERE}, row {above[0]}: the loss is {values[above[0]]:g}, above the largest loss {most:g}"
-            + (" (the number of labels)" if max_loss is None else "")
+            + (" (the number of labels)" if max_loss is None and space.action_shape else "")
             + "; say the largest possible one with max_loss"
         )
     check_losses(values, most, WHERE, np.arange(len(values)))

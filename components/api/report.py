@@ -141,13 +141,15 @@ def evaluate(
     """What a policy is worth by a log that it was not learned from, as `multilogger evaluate` says it.
 
     Args:
-        policy: a `Policy`, a fitted learner, or an object whose `predict_proba` gives (n, q).
+        policy: a `Policy`, a fitted learner, or an object whose `predict_proba` gives (n, K) or (n, q); its
+            columns are found by its `classes_`, if it has them.
         log: the rows to judge by.
         level: coverage of the intervals.
         bootstrap: resamples, at least 100.
         clip: cut of the weights in the clipped estimators; the square root of the rows by default.
         max_weight: the largest weight that could ever occur; known where the log has its loggers' policies.
-        dr_model: the loss model of the doubly robust estimate, ridge or additive (slower, better).
+        dr_model: the loss model of the doubly robust estimate: ridge, or a network (slower, better), which is
+            called additive for label vectors.
         seed: of the resamples and folds.
     """
     if not isinstance(log, BanditLog):

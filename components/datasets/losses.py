@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
-from multilogger.components.actions.labels import expected_hamming, expected_neighbours, hamming
+from multilogger.components.actions.label_losses import expected_hamming, expected_neighbours, hamming
 from multilogger.components.actions.one_of import log_probability as log_choice
 from multilogger.components.errors import BadInput
 

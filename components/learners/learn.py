@@ -3,7 +3,9 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.exact.method import MultiplierSettings
 from multilogger.components.learners.methods import find_method
@@ -19,13 +21,23 @@ from multilogger.components.policies.policy import LearnedPolicy
 class Learned:
     """A learned policy, the record of the epoch it comes from, and the records of all epochs.
 
-    `notes` is what a person should know of the run, a sentence each.
+    `notes` is what a person should know of the run, a sentence each. `blind` is what the policy's loss model
+    says of every context (m, size), by the member that has not seen it; None where there is no such model.
     """
 
     policy: LearnedPolicy
     best: EpochRecord
     records: tuple[EpochRecord, ...]
     notes: tuple[str, ...] = ()
+    blind: Matrix | None = None
+
+
+@runtime_checkable
+class HasLossModel(Protocol):
+    """A learner with a model of the loss."""
+
+    def blind_chances(self) -> Matrix:
+        """What the model says of every context by who has not seen it: (m, size)."""
 
 
 def learn(
@@ -60,7 +72,8 @@ def learn(
         settings=plain_settings(settings),
     )
     notes = _notes(method, settings, progress.best, progress.records)
-    return Learned(policy, progress.best, progress.records, notes)
+    blind = learner.blind_chances() if isinstance(learner, HasLossModel) else None
+    return Learned(policy, progress.best, progress.records, notes, blind)
 
 
 def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> dict[str, object]:

@@ -34,7 +34,7 @@ def fit_crf(data: LabelledData, C: float, on_fit: OnFit = lambda: None, standard
     scaled: Features = (x - mean) / scale if isinstance(x, np.ndarray) else sparse.csr_array(x / scale)
     weights = fit(append_constant(scaled), data.y, data.space.size, C, on_fit)
     slopes = weights[:, :-1] / scale
-    return np.hstack([slopes, weights[:, -1:] - (slopes @ mean)[:, None]])
+    return np.asarray(np.hstack([slopes, weights[:, -1:] - (slopes @ mean)[:, None]]))
 
 
 def _moments(x: Features) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -67,7 +67,7 @@ def _fit_label(x: Features, y: Actions, C: float) -> NDArray[np.float64]:
         constant = np.zeros(x.shape[1])
         constant[-1] = logit((positives + 1.0) / (len(y) + 2.0))
         return constant
-    return _regression(x, y, C)[0]
+    return np.asarray(_regression(x, y, C)[0])
 
 
 def _fit_choice(x: Features, y: Actions, choices: int, C: float, on_fit: OnFit) -> Matrix:

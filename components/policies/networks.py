@@ -69,6 +69,10 @@ class EnsembleNetwork(PolicyNetwork):
         self.sharpness: Tensor
         self.register_buffer("sharpness", torch.tensor(float(sharpness)))
 
+    @property
+    def own_members(self) -> list[PolicyNetwork]:
+        return [member for member in self.members if isinstance(member, PolicyNetwork)]
+
     def sharpen(self, sharpness: float) -> None:
         """Act with another sharpness from now on."""
         self.sharpness.fill_(sharpness)

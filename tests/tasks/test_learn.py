@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.learners.methods import METHODS
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download

@@ -146,6 +146,10 @@ class DoublyRobustLearner:
             eligible=not self.fitting,
         )
 
+    def blind_chances(self) -> Matrix:
+        """Of the model, which no longer changes."""
+        return self.model.out_of_fold()
+
     def _sharpen(self, model: FoldedModel) -> float:
         """Take the sharpness of the best score, and give that score; training keeps to the usual one.
 

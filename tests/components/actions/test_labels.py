@@ -9,15 +9,17 @@ import pytest
 from scipy.special import logit
 
 from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.label_losses import (
+    expected_hamming,
+    expected_label_sum,
+    expected_neighbours,
+    hamming,
+)
 from multilogger.components.actions.labels import (
     Labels,
     all_actions,
     draw,
-    expected_hamming,
-    expected_label_sum,
-    expected_neighbours,
     greedy,
-    hamming,
     is_action,
     log_d2,
     log_max_ratio,

@@ -194,7 +194,7 @@ def test_relaxed_sample_is_the_printed_formula() -> None:
 def test_relaxed_samples_carry_gradients_and_whole_ones_do_not() -> None:
     z = torch.zeros((2, K), requires_grad=True)
     y = torch_one_of.relaxed_sample(z, 1.0, torch.Generator().manual_seed(0))
-    y[:, 0].sum().backward()
+    y[:, 0].sum().backward()  # type: ignore[no-untyped-call]
     assert z.grad is not None
     assert float(z.grad.abs().sum()) > 0
     assert not SPACE.torch.whole(y).requires_grad

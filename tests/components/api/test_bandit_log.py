@@ -1,5 +1,6 @@
 """Logs from frames, files and arrays: the same log whatever it came from."""
 
+import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
 import multilogger as ml
+from multilogger.components.actions.labels import Labels
+from multilogger.components.actions.one_of import OneOf
+from multilogger.components.log.schema import LogRows, log_schema, space_of, to_table
+from tests.components.api.conftest import NUMBERS, OFFERS
 
 COLUMNS: dict[str, Any] = {
     "action": "act",
@@ -22,6 +28,15 @@ COLUMNS: dict[str, Any] = {
     "features": ["age", "height", "country"],
     "context": "id",
     "time": "day",
+}
+
+ONE_OF: dict[str, Any] = {
+    "action": "offer",
+    "reward": "click",
+    "propensity": "pscore",
+    "propensities": "every",
+    "logger": "who",
+    "context": "id",
 }
 
 
@@ -153,7 +168,11 @@ def test_the_usual_names_need_not_be_said(frame: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"action": "age"}, "action 'age' must be a column of lists of 0 and 1, or a list of such columns"),
+        (
+            {"action": "age"},
+            "action must hold whole numbers, words or booleans, or lists of 0 and 1, got double; cast it",
+        ),
+        ({"actions": [0, 1]}, "actions= lists what one action per row is chosen from, but these are label v"),
         ({"action": "acts"}, "cannot read action: the log has no column 'acts', only id, who, act"),
         ({"action": ["label_0", "cost"]}, "a label vector holds 0 and 1 only, got"),
         ({"loss": "age"}, "the loss is -"),
@@ -273,3 +292,219 @@ def test_bad_splits(log: ml.BanditLog, arguments: dict[str, object], message: st
 def test_a_split_by_time_needs_times(replayed: ml.BanditLog) -> None:
     with pytest.raises(ml.BadInput, match="needs the column of times; name it with time="):
         replayed.split(by="time")
+
+
+def assert_chosen_as(log: ml.BanditLog, one_of: ml.BanditLog) -> None:
+    """The same choices, losses and propensities, whatever actions and loggers are called."""
+    assert log.space == OneOf(4)
+    assert log.max_loss == one_of.max_loss == 1.0
+    for name in ("action", "loss", "log_propensity", "log_propensities", "logger", "context"):
+        np.testing.assert_allclose(getattr(log, name), getattr(one_of, name), atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("column", "ids"),
+    [("offer", OFFERS), ("number", NUMBERS), ("kind", OFFERS)],
+    ids=["word", "number", "kind"],
+)
+def test_a_column_of_ids_is_one_action_each(
+    one_of: ml.BanditLog, offers: pd.DataFrame, column: str, ids: tuple[object, ...]
+) -> None:
+    log = ml.BanditLog.from_pandas(offers, **(ONE_OF | {"action": column}))
+    assert_chosen_as(log, one_of)
+    assert log.actions == ids
+    assert [type(one) for one in log.actions] == [type(one) for one in ids]
+    assert repr(log) == "BanditLog(rows=900, contexts=300, features=12, actions=4, loggers=['old', 'young'])"
+    polars = pl.from_pandas(offers.drop(columns="every")).with_columns(
+        every=pl.Series(offers["every"].tolist())
+    )
+    assert_same(log, ml.BanditLog.from_polars(polars, **(ONE_OF | {"action": column})))
+
+
+def test_ids_from_arrays(one_of: ml.BanditLog, offers: pd.DataFrame) -> None:
+    for column, ids in (("offer", OFFERS), ("number", NUMBERS)):
+        for given in (offers[column], offers[column].to_numpy(), offers[column].tolist()):
+            log = ml.BanditLog.from_arrays(
+                one_of.x,
+                given,
+                loss=one_of.loss,
+                log_propensity=one_of.log_propensity,
+                log_propensities=one_of.log_propensities,
+                logger=one_of.logger,
+                context=one_of.context,
+            )
+            assert_chosen_as(log, one_of)
+            assert log.actions == ids
+
+
+def test_all_possible_actions_in_the_given_order(offers: pd.DataFrame) -> None:
+    ids = ["zinc", "tea", "soap", "rum", "jam"]
+    log = ml.BanditLog.from_pandas(offers, actions=ids, **ONE_OF)
+    assert (log.actions, log.space) == (tuple(ids), OneOf(5))
+    np.testing.assert_array_equal(np.array(ids)[log.action], offers["offer"])
+    assert not (log.action == 2).any()
+    numbers = ml.BanditLog.from_pandas(offers, actions=np.array(NUMBERS), **(ONE_OF | {"action": "number"}))
+    assert numbers.actions == NUMBERS
+    assert all(type(one) is int for one in numbers.actions)
+
+
+def test_one_column_of_0_and_1_is_a_choice_and_a_list_of_it_is_a_label(offers: pd.DataFrame) -> None:
+    frame = offers.assign(flag=offers["is_tea"].astype(int))
+    choice = ml.BanditLog.from_pandas(frame, **(ONE_OF | {"action": "flag"}))
+    assert (choice.space, choice.actions, choice.action.shape) == (OneOf(2), (0, 1), (900,))
+    label = ml.BanditLog.from_pandas(frame, **(ONE_OF | {"action": ["flag"]}))
+    assert (label.space, label.actions, label.action.shape) == (Labels(1), ("flag",), (900, 1))
+    truth = ml.BanditLog.from_pandas(frame, **(ONE_OF | {"action": "is_tea"}))
+    assert truth.actions == (False, True)
+    assert truth.actions[1] is True
+    np.testing.assert_array_equal(truth.action, frame["flag"])
+
+
+@pytest.mark.parametrize("column", ["offer", "number", "is_tea"])
+def test_a_file_of_ids_comes_back_as_it_was(offers: pd.DataFrame, column: str, tmp_path: Path) -> None:
+    actions = {"offer": ["tea", "rum", "soap", "zinc", "jam"], "number": None, "is_tea": None}[column]
+    log = ml.BanditLog.from_pandas(offers, **(ONE_OF | {"action": column, "actions": actions}))
+    log.to_parquet(tmp_path / "log.parquet")
+    assert_same(log, ml.BanditLog.from_parquet(tmp_path / "log.parquet"))
+    named = ml.BanditLog.from_parquet(tmp_path / "log.parquet", logger="logger")
+    assert named.actions == log.actions
+    assert [type(one) for one in named.actions] == [type(one) for one in log.actions]
+    np.testing.assert_array_equal(named.action, log.action)
+
+
+def test_a_file_of_ids_holds_numbers_and_names(offers: pd.DataFrame, tmp_path: Path) -> None:
+    ml.BanditLog.from_pandas(offers, **ONE_OF).to_parquet(tmp_path / "log.parquet")
+    table = pq.read_table(tmp_path / "log.parquet")
+    assert table.schema.field("action").type == pa.int32()
+    assert json.loads(table.schema.metadata[b"actions"]) == list(OFFERS)
+    assert space_of(table.schema) == OneOf(4)
+
+
+def test_files_with_other_actions_do_not_mix(offers: pd.DataFrame, tmp_path: Path) -> None:
+    few, columns = offers[offers["offer"] != "jam"], ONE_OF | {"context": None}
+    for name, rows in (("one", offers), ("two", few)):
+        ml.BanditLog.from_pandas(rows, **columns).to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(ml.BadInput, match=r"one\.parquet and .*two\.parquet have different actions; write"):
+        ml.BanditLog.from_parquet(tmp_path)
+    ml.BanditLog.from_pandas(few, actions=OFFERS, **columns).to_parquet(tmp_path / "two.parquet")
+    both = ml.BanditLog.from_parquet(tmp_path)
+    np.testing.assert_array_equal(np.array(both.actions)[both.action], [*offers["offer"], *few["offer"]])
+
+
+def test_a_number_that_the_schema_does_not_name(offers: pd.DataFrame, tmp_path: Path) -> None:
+    place = tmp_path / "log.parquet"
+    ml.BanditLog.from_pandas(offers, **ONE_OF).to_parquet(place)
+    table = pq.read_table(place)
+    numbers = table.column("action").to_numpy().copy()
+    numbers[5] = 4
+    pq.write_table(table.set_column(table.column_names.index("action"), "action", pa.array(numbers)), place)
+    with pytest.raises(ml.BadInput) as caught:
+        ml.BanditLog.from_parquet(place)
+    assert str(caught.value) == (
+        "the log, row 5: action 4 is not the number of one of the 4 actions of the schema; write the file "
+        "again"
+    )
+
+
+def test_a_log_of_replay_has_its_numbers_for_ids(one_of: ml.BanditLog, tmp_path: Path) -> None:
+    assert one_of.log_propensities is not None
+    rows = LogRows(
+        one_of.context.astype(np.int32),
+        one_of.action,
+        one_of.loss,
+        one_of.log_propensity,
+        one_of.log_propensities,
+        np.arange(len(one_of)) % 4 == 0,
+    )
+    pq.write_table(to_table(rows, log_schema(OneOf(4), 2)), tmp_path / "rows.parquet")
+    table = pq.read_table(tmp_path / "rows.parquet").append_column("logger", pa.array(one_of.logger))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    x = np.asarray(one_of.x)
+    log = ml.BanditLog.from_parquet(
+        tmp_path / "rows.parquet", contexts=pd.DataFrame({f"x{i}": x[:, i] for i in range(x.shape[1])})
+    )
+    assert log.actions == (0, 1, 2, 3)
+    np.testing.assert_array_equal(log.action, one_of.action)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"actions": ["jam", "rum", "tea"]},
+            "is not one of the 3 actions 'jam', 'rum', 'tea'; mend it, or list it among all possible actions",
+        ),
+        (
+            {"action": "number", "actions": ["2", "7", "10", "30"]},
+            " is not one of the 4 actions '2', '7', '10'",
+        ),
+        ({"actions": "tea"}, "actions must be a list of all possible actions, got 'tea'"),
+        ({"actions": ["tea", 1]}, "actions must be of one kind, got int and str; cast them to one"),
+        ({"actions": [1.5, 2.5]}, "actions must hold whole numbers, words or booleans, got 1.5; mend it"),
+        ({"actions": ["tea", "jam", "tea"]}, "actions must be listed once each, got 'tea' twice or more"),
+        ({"actions": ["tea"]}, "a choice needs two actions or more, got 1; list all possible ones"),
+        (
+            {"action": "same"},
+            "action is 'tea' in every row; a choice needs two actions or more: list all possible ones",
+        ),
+        (
+            {"action": "pscore"},
+            "action must hold whole numbers, words or booleans, or lists of 0 and 1, got d",
+        ),
+        ({"action": "gap"}, "column 'action' is missing in 1 rows; fill it in or drop them"),
+        ({"action": "half"}, "column 'action' is missing in 1 rows; fill it in or drop them"),
+        (
+            {"reward": None, "loss": "number"},
+            "above the largest loss 1; say the largest possible one with max",
+        ),
+    ],
+)
+def test_bad_ids(offers: pd.DataFrame, changed: dict[str, Any], message: str) -> None:
+    first = np.arange(len(offers)) == 0
+    frame = offers.assign(
+        same="tea",
+        gap=offers["offer"].where(~first, None),
+        half=offers["number"].astype(float).where(~first, np.nan),
+    )
+    with pytest.raises(ml.BadInput) as caught:
+        ml.BanditLog.from_pandas(frame, **(ONE_OF | changed))
+    assert message in str(caught.value)
+
+
+def test_an_id_that_is_not_listed_is_told_by_row_and_value(offers: pd.DataFrame) -> None:
+    frame = offers.assign(offer=offers["offer"].where(offers.index != 4, "sugar"))
+    with pytest.raises(ml.BadInput) as caught:
+        ml.BanditLog.from_pandas(frame, actions=OFFERS, **ONE_OF)
+    assert str(caught.value) == (
+        "the log, row 4: action 'sugar' is not one of the 4 actions 'jam', 'rum', 'tea', 'zinc'; mend it, or "
+        "list it among all possible actions"
+    )
+
+
+def test_a_split_of_choices(offers: pd.DataFrame) -> None:
+    log = ml.BanditLog.from_pandas(offers, **ONE_OF)
+    truth = offers.drop_duplicates("id").sort_values("id")["best"]
+    train, test = log.with_truth(truth).split(0.3, seed=1)
+    assert train.space == test.space == OneOf(4)
+    assert train.actions == test.actions == OFFERS
+    assert train.truth is not None
+    right = train.truth[train.context] == train.action
+    np.testing.assert_array_equal(right, train.loss == 0.0)
+
+
+@pytest.mark.parametrize(
+    ("truth", "message"),
+    [
+        (["jam"] * 2, "truth must be (contexts,) = (300,), got (2,)"),
+        (
+            ["ham"] * 300,
+            "the array, row 0: truth 'ham' is not one of the 4 actions 'jam', 'rum', 'tea', 'zinc'",
+        ),
+        (np.zeros((300, 4)), "truth must be one id per row, whole numbers or words (only handle 1-dim"),
+    ],
+)
+def test_bad_truth_of_choices(offers: pd.DataFrame, truth: Any, message: str) -> None:
+    log = ml.BanditLog.from_pandas(offers, **ONE_OF)
+    with pytest.raises(ml.BadInput) as caught:
+        log.with_truth(truth)
+    assert message in str(caught.value)

@@ -64,3 +64,32 @@ def test_a_policy_that_is_far_from_its_loggers(replayed: ml.BanditLog) -> None:
     assert any("seldom acts as the policy" in line or "rows are worth" in line for line in report.mend)
     near = replayed.check(replayed.logger_policies[0])
     assert np.isclose(near.loggers[0].weights.mean_weight, 1.0)
+
+
+def test_a_log_of_choices(one_of: ml.BanditLog) -> None:
+    report = one_of.check()
+    assert report.ok, report
+    assert report.notes == ()
+    every = one_of.log_propensities
+    assert every is not None
+    average = (2 * np.exp(every[:, 0]) + np.exp(every[:, 1])) / 3
+    assert np.isclose(report.loggers[1].weights.mean_weight, (np.exp(every[:, 1]) / average).mean())
+    near = one_of.check(one_of.logger_policies[1])
+    assert np.isclose(near.loggers[1].weights.mean_weight, 1.0)
+
+
+def test_a_uniform_chooser_and_actions_that_nobody_took(one_of: ml.BanditLog) -> None:
+    bare = ml.BanditLog.from_arrays(
+        np.asarray(one_of.x)[one_of.context],
+        one_of.action,
+        actions=range(6),
+        loss=one_of.loss,
+        log_propensity=one_of.log_propensity,
+        logger=one_of.logger,
+    )
+    report = bare.check()
+    expected = (1 / 6 / np.exp(one_of.log_propensity[one_of.logger == 1])).mean()
+    assert np.isclose(report.loggers[1].weights.mean_weight, expected)
+    assert report.notes[-1] == (
+        "2 of 6 actions were never taken, the first being 4: no row says what they cost"
+    )

@@ -111,8 +111,12 @@ def test_not_fitted(replayed: ml.BanditLog, tmp_path: Path) -> None:
         ml.evaluate(learner, replayed)
 
 
+OF_LABELS = [name for name, method in METHODS.items() if "labels" in method.spaces]
+ONE_OF = [name for name, method in METHODS.items() if "one-of" in method.spaces]
+
+
 @pytest.mark.filterwarnings("ignore:the constraint of")  # two epochs may be too few for it
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OF_LABELS)
 def test_every_method_learns_what_the_stage_learns(method: str, replayed: ml.BanditLog) -> None:
     learner = quick(method)
     assert learner.fit(replayed) is learner
@@ -207,3 +211,48 @@ def test_numbers_of_a_preset() -> None:
     assert (learner.hidden, learner.weights, learner.tau, learner.clip) == ((7, 7), "raw", 3.0, 5.0)
     with pytest.raises(ml.BadInput, match="unknown preset 'best'; choose one of paper, printed-objective"):
         ml.learner("weighted", preset="best")
+
+
+@pytest.mark.filterwarnings("ignore:the constraint of")  # two epochs may be too few for it
+@pytest.mark.parametrize("method", ONE_OF)
+def test_every_method_of_choices_learns_what_the_stage_learns(method: str, one_of: ml.BanditLog) -> None:
+    learner = quick(method)
+    assert learner.fit(one_of) is learner
+    values = learner.get_params()
+    seed, share, by = (values.pop(name) for name in ("seed", "validation_fraction", "split_by"))
+    rows = training_log(one_of, share, by, seed)
+    learned = learn(method, rows, build_settings(method, values, "one-of"), seed)
+    np.testing.assert_allclose(
+        learner.policy_.logits(one_of.x), learned.policy.logits(one_of.x), rtol=1e-4, atol=1e-5
+    )
+    p = learner.predict_proba(np.asarray(one_of.x))
+    assert p.shape == (300, 4)
+    np.testing.assert_array_equal(learner.predict(np.asarray(one_of.x)), p.argmax(axis=1))
+
+
+def test_a_method_for_other_actions_is_refused(one_of: ml.BanditLog, replayed: ml.BanditLog) -> None:
+    for learner, log, message in (
+        (ml.Additive(), one_of, "additive is for actions of the kind labels, the log has one-of; take dr"),
+        (
+            ml.AdditiveSoft(),
+            one_of,
+            "additive-soft is for actions of the kind labels, the log has one-of; take",
+        ),
+        (ml.Dm(), replayed, "dm is for actions of the kind one-of, the log has labels; take dr"),
+    ):
+        with pytest.raises(ml.BadInput) as caught:
+            learner.fit(log)
+        assert message in str(caught.value)
+
+
+def test_the_model_of_choices_in_scikit_learns_habit(one_of: ml.BanditLog) -> None:
+    learner = ml.Dm(folds=3, seed=2)
+    assert repr(learner) == "Dm(folds=3, seed=2)"
+    twin = clone(learner)
+    assert twin.get_params() == learner.get_params()
+    one, other = learner.fit(one_of), twin.fit(one_of)
+    np.testing.assert_array_equal(one.predict_proba(one_of.x), other.predict_proba(one_of.x))
+    assert not hasattr(clone(one), "policy_")
+    assert one_of.truth is not None
+    logged = [one_of.loss[one_of.logger == j].mean() for j in range(2)]
+    assert (one.predict(one_of.x) != one_of.truth).mean() < min(logged)

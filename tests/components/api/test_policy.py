@@ -1,14 +1,20 @@
 """Policies on frames and arrays, and their folders."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import multilogger as ml
-from tests.components.api.test_bandit_log import COLUMNS
+from multilogger.components.actions.one_of import OneOf
+from multilogger.components.api.policy import as_policy
+from tests.components.api.conftest import NUMBERS, OFFERS
+from tests.components.api.test_bandit_log import COLUMNS, ONE_OF
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +79,192 @@ def test_what_a_policy_refuses(
         ml.load_policy(tmp_path)
     with pytest.raises(ml.BadInput, match="a policy of LinearPolicy cannot be saved"):
         replayed.logger_policies[0].save(tmp_path)
+
+
+@pytest.fixture(scope="module", params=["offer", "number", "is_tea"])
+def chooser(offers: pd.DataFrame, request: pytest.FixtureRequest) -> ml.Learner:
+    log = ml.BanditLog.from_pandas(offers, **(ONE_OF | {"action": request.param}))
+    return ml.Weighted(epochs=3, hidden=(8,)).fit(log)
+
+
+def test_ids_come_out_as_they_went_in(chooser: ml.Learner, offers: pd.DataFrame, tmp_path: Path) -> None:
+    chooser.save(tmp_path)
+    for policy in (chooser.policy_, ml.load_policy(tmp_path)):
+        p = policy.predict_proba(offers)
+        assert p.shape == (900, len(policy.actions))
+        assert policy.space == OneOf(len(policy.actions))
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        for values in (policy.predict(offers), policy.sample(offers, 0)):
+            assert {type(one) for one in values.tolist()} == {type(policy.actions[0])}
+            assert set(values.tolist()) <= set(policy.actions)
+        best = np.array(policy.actions)[p.argmax(axis=1)]
+        np.testing.assert_array_equal(policy.predict(offers), best)
+        np.testing.assert_array_equal(policy.predict(policy.columns(offers)), best)
+        np.testing.assert_array_equal(
+            policy.sample(offers, 0), chooser.sample(offers, np.random.default_rng(0))
+        )
+    assert chooser.actions in (OFFERS, NUMBERS, (False, True))
+    assert ml.load_policy(tmp_path).actions == chooser.actions
+
+
+def test_draws_of_ids_follow_the_probabilities(chooser: ml.Learner, offers: pd.DataFrame) -> None:
+    p, drawn = chooser.predict_proba(offers), chooser.sample(offers, rng=1)
+    counts = np.array([(drawn == one).sum() for one in chooser.actions])
+    error = np.sqrt((p * (1 - p)).sum(axis=0))
+    assert (np.abs(counts - p.sum(axis=0)) < 4 * error).all()
+    place = [chooser.actions.index(one) for one in drawn.tolist()]
+    for given in (drawn, drawn.tolist(), pd.Series(drawn)):
+        log_p = chooser.policy_.log_proba(offers, given)
+        np.testing.assert_allclose(log_p, np.log(p[np.arange(900), place]))
+
+
+def test_a_policy_of_the_command_line_has_numbered_actions(
+    offers: pd.DataFrame, one_of: ml.BanditLog, tmp_path: Path
+) -> None:
+    learner = ml.Weighted(epochs=1, hidden=(4,)).fit(ml.BanditLog.from_pandas(offers, **ONE_OF))
+    learner.save(tmp_path)
+    (tmp_path / "columns.json").unlink()
+    policy = ml.load_policy(tmp_path)
+    assert policy.actions == (0, 1, 2, 3)
+    assert repr(policy) == "Policy(method='weighted', features=12, actions=4)"
+    np.testing.assert_array_equal(np.array(OFFERS)[policy.predict(one_of.x)], learner.predict(one_of.x))
+
+
+def test_names_of_another_number_of_actions(offers: pd.DataFrame, tmp_path: Path) -> None:
+    learner = ml.Weighted(epochs=1, hidden=(4,)).fit(ml.BanditLog.from_pandas(offers, **ONE_OF))
+    learner.save(tmp_path)
+    place = tmp_path / "columns.json"
+    place.write_text(place.read_text().replace('"jam",', ""))
+    with pytest.raises(
+        ml.BadInput, match=r"columns.json names 3 actions, policy.json has 4; save the policy"
+    ):
+        ml.load_policy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (
+            ["ham"] * 900,
+            "the array, row 0: action 'ham' is not one of the 4 actions 'jam', 'rum', 'tea', 'zinc'",
+        ),
+        ([2] * 900, "the array, row 0: action 2 is not one of the 4 actions 'jam', 'rum', 'tea', 'zinc'"),
+        (["jam"] * 3, "policy and actions must have the same rows, got 900 and 3"),
+        (["jam", None] * 450, "column 'action' is missing in 450 rows; fill it in or drop them"),
+        ([["jam"]] * 900, "action must hold whole numbers, words or booleans, or lists of 0 and 1, got list"),
+        (["jam", 1] * 450, "action must be one id per row, whole numbers or words ("),
+    ],
+)
+def test_ids_that_a_policy_does_not_know(offers: pd.DataFrame, action: Any, message: str) -> None:
+    log = ml.BanditLog.from_pandas(offers, **ONE_OF)
+    policy = as_policy(Given(np.full((300, 4), 0.25)), log)
+    with pytest.raises(ml.BadInput) as caught:
+        replace(policy, model=Flat()).log_proba(offers, action)
+    assert message in str(caught.value)
+
+
+class Flat:
+    def logits(self, x: Any) -> Any:
+        return np.zeros((x.shape[0], 4))
+
+
+class Given:
+    """A policy of somebody else with fixed probabilities, and classes if they are given."""
+
+    def __init__(self, p: Any, classes: Any = None) -> None:
+        self.p = p
+        if classes is not None:
+            self.classes_ = classes
+
+    def predict_proba(self, _: object) -> Any:
+        return self.p
+
+
+def test_columns_of_a_classifier_are_found_by_its_classes(offers: pd.DataFrame) -> None:
+    log = ml.BanditLog.from_pandas(offers, actions=["zinc", "jam", "soap", "tea", "rum"], **ONE_OF)
+    x = np.asarray(log.x)[log.context]
+    model = LogisticRegression().fit(x, offers["offer"])
+    p = as_policy(model, log).predict_proba(x)
+    for own, name in enumerate(log.actions):
+        if name == "soap":
+            assert (p[:, own] < 1e-6).all()
+        else:
+            column = model.predict_proba(x)[:, model.classes_.tolist().index(name)]
+            np.testing.assert_allclose(p[:, own], column, atol=1e-6)
+    with_them = log.with_logger_policies({"young": model, "old": model})
+    np.testing.assert_array_equal(with_them.logger_policies[0].predict(x), model.predict(x))
+    numbers = ml.BanditLog.from_pandas(offers, **(ONE_OF | {"action": "number"}))
+    by_number = LogisticRegression().fit(x, offers["number"])
+    np.testing.assert_allclose(
+        as_policy(by_number, numbers).predict_proba(x), by_number.predict_proba(x), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("p", "classes", "message"),
+    [
+        (
+            np.full((300, 3), 1 / 3),
+            None,
+            "an array (rows, actions) = (300, 4), got shape (300, 3); wrap it so that",
+        ),
+        (
+            np.full((300, 4), 0.25),
+            ["jam", "tea"],
+            "an array (rows, actions) = (300, 2), got shape (300, 4); wrap",
+        ),
+        (np.full((300, 4), 0.5), None, "must give rows that add up to 1, got 2 in row 0; mend it"),
+        (np.full((300, 4), 1.5), None, "probabilities in [0, 1], got 1.5 in row 0, column 0; mend it"),
+        (
+            np.full((300, 2), 0.5),
+            ["jam", "ham"],
+            "the classes_ of the policy must be actions of the log, got 'ham'; list it with actions=",
+        ),
+    ],
+)
+def test_what_a_foreign_chooser_must_give(offers: pd.DataFrame, p: Any, classes: Any, message: str) -> None:
+    log = ml.BanditLog.from_pandas(offers, **ONE_OF)
+    with pytest.raises(ml.BadInput) as caught:
+        as_policy(Given(p, classes), log).logits(log.x)
+    assert message in str(caught.value)
+
+
+def test_actions_in_another_order_are_matched_by_id(offers: pd.DataFrame) -> None:
+    log = ml.BanditLog.from_pandas(offers, **ONE_OF)
+    learner = ml.Weighted(epochs=1, hidden=(4,)).fit(log)
+    turned = ml.BanditLog.from_pandas(offers, actions=OFFERS[::-1], **ONE_OF)
+    policy = as_policy(learner, turned)
+    assert policy.actions == OFFERS[::-1]
+    np.testing.assert_allclose(
+        policy.predict_proba(offers), learner.predict_proba(offers)[:, ::-1], rtol=1e-12
+    )
+    np.testing.assert_array_equal(policy.predict(offers), learner.predict(offers))
+    assert as_policy(learner, log) is learner.policy_
+
+
+def test_policies_of_other_actions_are_refused(offers: pd.DataFrame, replayed: ml.BanditLog) -> None:
+    log = ml.BanditLog.from_pandas(offers, **ONE_OF)
+    more = ml.BanditLog.from_pandas(offers, actions=[*OFFERS, "soap"], **ONE_OF)
+    learner = ml.Weighted(epochs=1, hidden=(4,)).fit(log)
+    wide = ml.Weighted(epochs=1, hidden=(4,)).fit(more)
+    for policy, rows, message in (
+        (
+            learner,
+            more,
+            "policy and log must have the same actions, but the policy does not know 'soap'; read a",
+        ),
+        (
+            wide,
+            log,
+            "policy and log must have the same actions, but the log does not know 'soap'; read all logs",
+        ),
+        (
+            learner,
+            replayed,
+            "have 12 features and 6 labels, the policy 12 and 4 actions; was the policy learned",
+        ),
+        (replayed.logger_policies[0], log, "12 features and 4 actions, the policy 12 and 6 labels; was the"),
+    ):
+        with pytest.raises(ml.BadInput) as caught:
+            as_policy(policy, rows)
+        assert message in str(caught.value)

@@ -11,6 +11,7 @@ import pytest
 
 import multilogger as ml
 from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs
+from tests.components.api.test_bandit_log import ONE_OF
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +131,43 @@ def test_bad_policies(replayed: ml.BanditLog, frame: pd.DataFrame) -> None:
     other = ml.datasets.load_replay("digits", passes=1).logger_policies[0]
     with pytest.raises(ml.BadInput, match="12 features and 6 labels, the policy 64 and 10; was the policy l"):
         ml.evaluate(other, replayed)
+
+
+@pytest.mark.parametrize("column", ["offer", "number"])
+def test_the_numbers_of_choices_are_those_of_the_command(
+    offers: pd.DataFrame, tmp_path: Path, column: str
+) -> None:
+    log = ml.BanditLog.from_pandas(offers, **(ONE_OF | {"action": column}))
+    learner = ml.Balanced(epochs=5, hidden=(8,)).fit(log)
+    learner.save(tmp_path / "policy")
+    log.to_parquet(tmp_path / "log.parquet")
+    options = EvaluateOptions(
+        policy=str(tmp_path / "policy"), logs=tmp_path / "log.parquet", bootstrap=100, seed=4
+    )
+    command = evaluate_on_logs(options).result
+    report = ml.evaluate(learner, log, bootstrap=100, seed=4)
+    assert list(report.estimates) == [row.name for row in command.estimates]
+    for one, other in zip(report.result.estimates, command.estimates, strict=True):
+        np.testing.assert_allclose(
+            [one.value, one.standard_error], [other.value, other.standard_error], rtol=1e-6
+        )
+    assert command.max_loss == report.result.max_loss == 1.0
+
+
+def test_a_logger_that_is_judged_by_its_own_choices(one_of: ml.BanditLog) -> None:
+    second = one_of.take(np.flatnonzero(one_of.logger == 1))
+    alone = replace(
+        second, logger=np.zeros(len(second), dtype=np.int64), loggers=("two",), log_propensities=None
+    )
+    alone = replace(alone, logger_policies=(one_of.logger_policies[1],))
+    report = ml.evaluate(one_of.logger_policies[1], alone, bootstrap=100)
+    assert report.estimates["naive"].value == pytest.approx(second.loss.mean())
+    assert report.estimates["naive"].mean_weight == pytest.approx(1.0)
+
+
+def test_choices_by_name_whatever_their_order(offers: pd.DataFrame) -> None:
+    log = ml.BanditLog.from_pandas(offers, **ONE_OF)
+    learner = ml.Weighted(epochs=3, hidden=(8,)).fit(log)
+    turned = ml.BanditLog.from_pandas(offers, actions=log.actions[::-1], **ONE_OF)
+    one, other = (ml.evaluate(learner, rows, bootstrap=100).to_pandas() for rows in (log, turned))
+    pd.testing.assert_frame_equal(one, other, rtol=1e-6)

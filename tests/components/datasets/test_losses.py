@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.labels import all_actions, hamming, log_probability_table
+from multilogger.components.actions.label_losses import hamming
+from multilogger.components.actions.labels import all_actions, log_probability_table
 from multilogger.components.datasets.losses import CROWDING, HAMMING, LOSSES, find_loss
 from multilogger.components.datasets.torch_losses import EXPECTED_LOSSES
 from multilogger.components.errors import BadInput

@@ -7,7 +7,7 @@ from multilogger.components.datasets.registry import find_dataset
 def test_shape_is_the_registered_one_and_draws_are_fixed() -> None:
     spec, splits, again = find_dataset("pairwise"), load_pairwise_split(), load_pairwise_split()
     assert (splits.train.rows, splits.test.rows) == (spec.n_train, spec.n_test)
-    assert (splits.train.features, splits.train.labels) == (spec.features, spec.labels)
+    assert (splits.train.features, splits.train.space.size) == (spec.features, spec.space.size)
     np.testing.assert_array_equal(splits.test.x, again.test.x)
     np.testing.assert_array_equal(splits.test.y, again.test.y)
 

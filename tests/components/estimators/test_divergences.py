@@ -97,10 +97,10 @@ def test_harmonic_bound_worked_by_hand() -> None:
 
 @pytest.mark.parametrize(("q", "way"), [(12, enumerated_average_divergence), (13, harmonic_divergence_bound)])
 def test_average_logger_is_exact_as_long_as_all_actions_can_be_listed(
-    q: int, way: Callable[[Matrix, list[Matrix], Vector], PolicyDivergence]
+    q: int, way: Callable[[ActionSpace, Matrix, list[Matrix], Vector], PolicyDivergence]
 ) -> None:
     h, loggers = draw_logits(1, 3, q), [draw_logits(2, 3, q), draw_logits(3, 3, q)]
-    assert average_divergence(SPACE, h, loggers, COUNTS) == way(h, loggers, COUNTS)
+    assert average_divergence(Labels(q), h, loggers, COUNTS) == way(Labels(q), h, loggers, COUNTS)
 
 
 def test_sampling_agrees_with_enumeration_within_its_standard_error() -> None:
@@ -147,7 +147,7 @@ def test_a_context_mean_is_not_the_exponential_of_a_mean_of_logs() -> None:
         ),
         (
             lambda: sampled_average_divergence(
-                np.zeros((1, 2)), [np.zeros((1, 2))], np.ones(1), 1, np.random.default_rng(0)
+                Labels(2), np.zeros((1, 2)), [np.zeros((1, 2))], np.ones(1), 1, np.random.default_rng(0)
             ),
             "sampling needs at least 2 draws a context, got 1; 100 are a good start",
         ),

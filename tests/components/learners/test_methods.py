@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.errors import BadInput
 from multilogger.components.learners import learn as learning
 from multilogger.components.learners.methods import METHODS

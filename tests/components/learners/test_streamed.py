@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.learn import Learned
 from multilogger.components.learners.methods import reads

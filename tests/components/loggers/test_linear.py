@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from multilogger.components.actions.labels import expected_hamming, marginals
+from multilogger.components.actions.label_losses import expected_hamming
+from multilogger.components.actions.labels import marginals
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.registry import find_dataset
 from multilogger.components.datasets.svmlight import read_svmlight

@@ -3,7 +3,8 @@ import pytest
 from scipy import stats
 
 from multilogger.components.actions.arrays import Matrix
-from multilogger.components.actions.labels import Labels, hamming, marginals
+from multilogger.components.actions.label_losses import hamming
+from multilogger.components.actions.labels import Labels, marginals
 from multilogger.components.log.columns import find_columns
 from multilogger.components.log.disk import to_rows
 from multilogger.components.log.files import ColumnBatch

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
-from multilogger.components.actions.labels import expected_hamming, greedy, hamming, marginals
+from multilogger.components.actions.label_losses import expected_hamming, hamming
+from multilogger.components.actions.labels import greedy, marginals
 from multilogger.components.errors import BadInput
 from multilogger.flows.pipelines.flow_run import Finished
 from multilogger.flows.pipelines.learn import learn

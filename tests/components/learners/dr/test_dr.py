@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.arrays import Actions, Matrix
-from multilogger.components.actions.labels import expected_hamming
+from multilogger.components.actions.label_losses import expected_hamming
+from multilogger.components.actions.torch_labels import TorchLabels
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.datasets.losses import CROWDING
 from multilogger.components.datasets.pairwise import load_pairwise_split
@@ -141,7 +142,7 @@ def test_objective_is_the_estimator(log: TrainingLog) -> None:
     model = predictions(part, FoldedModel(AdditiveForm(), p), logits)
     batch = whole_log(log, FoldedModel(AdditiveForm(), p))
     tensor = torch.from_numpy(logits).float()[batch.context]
-    ours = batch.risk(tensor, clip=1e9)
+    ours = batch.risk(tensor, AdditiveForm(), TorchLabels(), clip=1e9)
     expected = balanced_doubly_robust(part.under(logits), model).value
     assert float(ours) == pytest.approx(expected, rel=1e-4)
 
@@ -157,7 +158,7 @@ def test_gradient_of_the_objective(log: TrainingLog) -> None:
     logits = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
 
     def risk(logits: Tensor) -> Tensor:
-        return batch.risk(logits, clip=4.0)
+        return batch.risk(logits, AdditiveForm(), TorchLabels(), clip=4.0)
 
     assert torch.autograd.gradcheck(risk, (logits.requires_grad_(),))
 
@@ -204,7 +205,7 @@ def test_objective_on_all_rows_from_disk_is_that_in_memory(
     values = []
     for each in (batch, whole_log(log, model)):
         tensor = torch.from_numpy(logits).float()[each.context]
-        values.append(each.risk(tensor, clip=4.0).item())
+        values.append(each.risk(tensor, AdditiveForm(), TorchLabels(), clip=4.0).item())
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 

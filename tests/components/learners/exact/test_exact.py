@@ -169,7 +169,7 @@ def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: EveryS
     learner = ExactLearner(log, NAIVE, settings.exact(), seed=0)
     with torch.no_grad():
         learner.network.get_parameter("layers.2.bias").fill_(-60.0)
-    far = torch.full_like(learner.loggers.logits, 60.0)
+    far = torch.full((log.contexts, log.loggers, 3), 60.0)
     learner.loggers = KnownLoggers(far, torch.zeros(far.shape[:2]))
     risk, excess = parts(learner, whole_log(learner))
     assert excess.item() > 100.0

@@ -50,7 +50,7 @@ def test_risk_of_all_rows(
             batch = replace(batch, contexts=everyone)
         found.append(learner.risk_and_constraint(batch, learner.lambdas(), learner.log_shares(), shift))
     (risk, value), (disk_risk, disk_value) = found
-    assert disk_risk.item() == pytest.approx(risk.item(), rel=1e-5, abs=1e-6)
+    assert disk_risk.item() == pytest.approx(risk.item(), rel=5e-5, abs=1e-6)
     assert disk_value.item() == pytest.approx(value.item(), rel=1e-5)
 
 

@@ -88,7 +88,8 @@ def test_unknown_loggers_are_imitated() -> None:
 
 def test_one_label_has_no_pairs() -> None:
     log = make_log(0, HAMMING)
-    single = replace(log, action=log.action[:, :1], logger_logits=tuple(t[:, :1] for t in log.logger_logits))
+    logits = tuple(table[:, :1] for table in log.logger_logits)
+    single = replace(log, action=log.action[:, :1], logger_logits=logits, space=Labels(1))
     test = additivity_test(single, np.full((log.contexts, 1), 0.5))
     assert (test.p_value, test.pairs, test.rejected) == (1.0, 0, False)
     assert test.gain == pytest.approx(0.0)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.labels import all_actions, hamming, log_probability_table
+from multilogger.components.actions.label_losses import hamming
+from multilogger.components.actions.labels import all_actions, log_probability_table
 from multilogger.components.learners.loss_models.additive import (
     AdditiveModel,
 )
@@ -64,8 +65,8 @@ def test_whitening_solves_with_the_covariance_of_a_context() -> None:
 def test_out_of_fold_error_nears_that_of_the_truth(log: TrainingLog) -> None:
     model = fit(log)
     figures = MemoryFigures(AdditiveForm(), log.part(validation=False), log.part(validation=True))
-    ignorant = figures.squared_error(np.full((log.contexts, log.space.size), 0.5))
-    assert figures.squared_error(model.out_of_fold()) < 0.75 * ignorant
+    ignorant = figures.score(np.full((log.contexts, log.space.size), 0.5))
+    assert figures.score(model.out_of_fold()) < 0.75 * ignorant
     assert log.truth is not None
     assert ((model.out_of_fold() > 0.5) == log.truth).mean() > 0.75
 
@@ -118,7 +119,7 @@ def test_figures_of_a_log_on_disk_are_those_of_its_rows(log: TrainingLog, stream
     p, logits = rng.random((log.contexts, 3)), rng.normal(size=(log.contexts, 3))
     memory = MemoryFigures(AdditiveForm(), log.part(validation=False), log.part(validation=True))
     disk = StreamedFigures(AdditiveForm(), streamed, ContextMoments(streamed))
-    assert disk.squared_error(p) == pytest.approx(memory.squared_error(p), rel=1e-10)
+    assert disk.score(p) == pytest.approx(memory.score(p), rel=1e-10)
     assert disk.model(p, logits, 3.0) == pytest.approx(memory.model(p, logits, 3.0), rel=1e-10)
     for found, expected in zip(
         disk.risks([logits, 5 * logits]), memory.risks([logits, 5 * logits]), strict=True
