@@ -14,9 +14,10 @@ class CellResult:
     """One cell. `exp` and `greedy` are losses on test, None if the cell failed; `error` then says why.
 
     `validation_risk` is the self-normalised balanced estimate on validation rows; `additivity_p` the p-value
-    of the test that the loss adds up over labels, which only the additive methods do. `page` is where MLflow
-    shows the run that made the result, below the server's address; empty if there is none. The last fields
-    say where in a sweep the cell stands; they are None or empty outside of one.
+    of the test that the loss adds up over labels, which only the additive methods do; `calibration_p` that of
+    the test of a loss model of one-of-K actions, and `calibration_off` whether it is off by enough to matter.
+    `page` is where MLflow shows the run that made the result, below the server's address; empty if there is
+    none. The last fields say where in a sweep the cell stands; they are None or empty outside of one.
     """
 
     dataset: str
@@ -27,6 +28,8 @@ class CellResult:
     greedy: float | None
     validation_risk: float | None = None
     additivity_p: float | None = None
+    calibration_p: float | None = None
+    calibration_off: bool | None = None
     page: str = ""
     error: str = ""
     replay_count: int | None = None

@@ -17,17 +17,17 @@ from multilogger.components.reproduction.report.csv_files import (
     constraint_csv,
     failed_csv,
     loggers_csv,
-    one_of_csv,
     pairwise_csv,
     sweep_csv,
     table1_csv,
     table2_csv,
 )
+from multilogger.components.reproduction.report.one_of_csv import calibration_csv, one_of_csv
 from multilogger.components.reproduction.report.page import Contents, render_page
 from multilogger.components.reproduction.report.sections import by_preset, picture_name, rows_by_dataset
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.tables.constraint import constraint_rows
-from multilogger.components.reproduction.tables.one_of import one_of_rows, one_of_table
+from multilogger.components.reproduction.tables.one_of import calibration_rows, one_of_rows, one_of_table
 from multilogger.components.reproduction.tables.paper_tables import pairwise_rows, table1_rows, table2_rows
 from multilogger.components.reproduction.tables.studies import additivity_rows, choice_rows, logger_study_rows
 from multilogger.components.reproduction.tables.sweeps import FIGURES, sweep_rows
@@ -108,6 +108,7 @@ def _csv_files(contents: Contents) -> dict[str, str]:
         "table1.csv": table1_csv(contents.table1),
         "table2.csv": table2_csv(contents.table2),
         "one_of.csv": one_of_csv(one_of_rows(contents.one_of)),
+        "calibration.csv": calibration_csv(calibration_rows(contents.one_of)),
         **{f"{figure}.csv": sweep_csv(figure, rows) for figure, rows in contents.sweeps.items()},
         "claims.csv": claims_csv(contents.claims),
         "choices.csv": choices_csv(contents.choices),

@@ -33,7 +33,7 @@ from multilogger.components.reproduction.results import (
     sweep_position,
 )
 from multilogger.components.reproduction.tables.constraint import ConstraintRow
-from multilogger.components.reproduction.tables.one_of import one_of_paragraph, one_of_rows
+from multilogger.components.reproduction.tables.one_of import calibration_rows, one_of_paragraph, one_of_rows
 from multilogger.components.reproduction.tables.paper_tables import SAME_AS_DIRECT, Table1Row, Table2Row
 from multilogger.components.reproduction.tables.studies import (
     AdditivityRow,
@@ -99,6 +99,7 @@ def render_page(contents: Contents) -> str:
             several=len({cell.preset for cell in contents.reproduction.cells}) > 1,
             table2=method_sections(contents.table2, contents.pictures, partial(picture_name, "table2")),
             one_of=_one_of_sections(contents),
+            calibration=calibration_rows(contents.one_of),
             words=HAMMING.words,
             one_of_words=ZERO_ONE.words,
             pairwise=method_sections(contents.pairwise, contents.pictures, lambda dataset: dataset),

@@ -5,6 +5,7 @@ EXP is the expected loss of the policy, the error that of its most likely action
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from multilogger.components.reproduction.names import MethodGroup, method_group, method_title
 from multilogger.components.reproduction.results import (
@@ -58,6 +59,32 @@ def one_of_rows(table: Sequence[Table2Row]) -> list[OneOfRow]:
 def one_of_paragraph(rows: Sequence[OneOfRow]) -> str:
     """What the rows of one dataset show, in sentences."""
     return " ".join([*_best_sentence(rows), *_twin_sentence(rows)])
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """The tests of a method's loss model on a dataset, one a seed: how many are off, and the median p."""
+
+    dataset: str
+    method: str
+    preset: str
+    p_values: tuple[float, ...]
+    off: int
+
+    @property
+    def median_p(self) -> float:
+        return median(self.p_values)
+
+
+def calibration_rows(table: Sequence[Table2Row]) -> list[CalibrationRow]:
+    """Of the methods that have such a model."""
+    found = []
+    for row in table:
+        tested = [cell for cell in row.cells if cell.calibration_p is not None]
+        values = tuple(cell.calibration_p for cell in tested if cell.calibration_p is not None)
+        off = sum(bool(cell.calibration_off) for cell in tested)
+        found += [CalibrationRow(row.dataset, row.method, row.preset, values, off)] if values else []
+    return found
 
 
 def _row(row: Table2Row, full: Sequence[CellResult]) -> OneOfRow:
