@@ -21,12 +21,14 @@ import torch
 from simulated_world import Met
 
 from multilogger.components.actions.arrays import Actions, Vector
+from multilogger.components.actions.labels import Labels
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
 from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.evaluation import EstimateRow, Request, evaluate_policy
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import Scored
 
+MODELS = (DrModel.RIDGE, DrModel.ADDITIVE)
 FEATURES, LABELS, CONTEXTS = 30, 6, 500
 PASSES = (2, 2)
 LOGGERS = (0.3, 1.5)  # how sharp each is
@@ -57,7 +59,7 @@ class Setting:
         x = rng.normal(size=(contexts, FEATURES))
         truth = (x @ slopes + NOISE * rng.normal(size=(contexts, LABELS)) > 0.5).astype(np.uint8)
         loggers = tuple(each * (x @ worse - 0.5) for each in LOGGERS)
-        return Met(sharp * (x @ own - 0.5), loggers, x), truth
+        return Met(Labels(LABELS), sharp * (x @ own - 0.5), loggers, x), truth
 
     def risk(self) -> float:
         met, truth = self.met(RISK_CONTEXTS, np.random.default_rng(1))
@@ -93,10 +95,10 @@ class Line:
 
 def measure(setting: Setting, logs: int) -> list[Line]:
     risk = setting.risk()
-    found: dict[DrModel, list[EstimateRow]] = {model: [] for model in DrModel}
-    seconds = dict.fromkeys(DrModel, 0.0)
+    found: dict[DrModel, list[EstimateRow]] = {model: [] for model in MODELS}
+    seconds = dict.fromkeys(MODELS, 0.0)
     for seed in range(FIRST_SEED, FIRST_SEED + logs):
-        for model in DrModel:
+        for model in MODELS:
             start = time.process_time()
             scored = setting.draw(seed, model)
             result = evaluate_policy(scored.log, scored.model, Request(), np.random.default_rng(seed))

@@ -8,23 +8,16 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.labels import (
+    Labels,
     all_actions,
-    draw,
-    greedy,
-    log_probability,
     log_probability_of_all,
 )
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.weights import log_mixture
-from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
 from multilogger.components.evaluation.context_sums import Contexts, ScoredLog
 from multilogger.components.evaluation.evaluation import MaxWeights
-from multilogger.components.evaluation.loss_model import (
-    CrossFitted,
-    DrModel,
-    LabelRidge,
-    ModelRows,
-    draw_folds,
-)
+from multilogger.components.evaluation.loss_model import DrModel, open_loss_model
+from multilogger.components.evaluation.loss_models.cross_fitting import LogShape, ModelRows, draw_folds
 from multilogger.components.evaluation.score_log import Scored
 
 Kinds = NDArray[np.int64]
@@ -38,8 +31,9 @@ STRENGTHS = {"good": (1.2, (0.3, 1.0)), "poor": (2.0, (-1.0, -0.5)), "very poor"
 
 @dataclass(frozen=True)
 class Met:
-    """Contexts that were met: logits (m, q) of the policy and of each logger there, and features (m, d)."""
+    """Contexts that were met: logits (m, size) of the policy and of each logger, and features (m, d)."""
 
+    space: ActionSpace
     target: Matrix
     loggers: tuple[Matrix, ...]
     x: Matrix
@@ -53,13 +47,13 @@ class Met:
         dr_model: DrModel,
     ) -> Scored:
         """Every logger acts in every context, `passes` times each."""
-        contexts, labels = self.target.shape
+        space, contexts = self.space, len(self.target)
         logger = np.repeat(np.arange(len(passes)), np.multiply(passes, contexts))
         context = np.concatenate([np.tile(np.arange(contexts), r) for r in passes])
         logits = np.stack(self.loggers)[logger, context]
-        action = draw(logits, rng)
+        action = space.draw(logits, rng)
         delta = losses(context, action)
-        table = np.stack([log_probability(each[context], action) for each in self.loggers], axis=1)
+        table = np.stack([space.log_probability(each[context], action) for each in self.loggers], axis=1)
         target = self.target[context]
         log = ScoredLog(
             names=tuple(f"logger-{j + 1}" for j in range(len(passes))),
@@ -67,16 +61,15 @@ class Met:
             context=context,
             delta=delta,
             log_propensity=table[np.arange(len(context)), logger],
-            log_target=log_probability(target, action),
+            log_target=space.log_probability(target, action),
             max_loss=max_loss,
             log_average=log_mixture(table, np.bincount(logger).astype(np.float64)),
-            is_greedy=(greedy(target) == action).all(axis=1),
-            log_greedy=log_probability(target, greedy(target)),
+            is_greedy=space.same(space.greedy(target), action),
+            log_greedy=space.log_probability(target, space.greedy(target)),
         )
         folds = draw_folds(contexts, rng)
-        model: CrossFitted = LabelRidge(labels, folds)
-        if dr_model is DrModel.ADDITIVE:
-            model = AdditiveNetwork(LogShape(log.rows, labels, max_loss, folds), rng.spawn(1)[0])
+        shape = LogShape(log.rows, space.size, max_loss, folds)
+        model = open_loss_model(space, dr_model, shape, rng.spawn(1)[0])
         rows = ModelRows(context, logger, target, action, delta, self.x[context].astype(np.float32))
         model.add(rows)
         model.fit()
@@ -129,7 +122,12 @@ class World:
         def losses(context: Contexts, action: Actions) -> Vector:
             return self.mean_loss(kinds[context], action) + 0.25 * rng.choice([-1.0, 1.0], len(context))
 
-        met = Met(self.target[kinds], tuple(each[kinds] for each in self.loggers), np.eye(KINDS)[kinds])
+        met = Met(
+            Labels(LABELS),
+            self.target[kinds],
+            tuple(each[kinds] for each in self.loggers),
+            np.eye(KINDS)[kinds],
+        )
         return met.draw(passes, losses, self.max_loss, rng, dr_model)
 
     def max_weights(self, counts: Vector) -> MaxWeights:

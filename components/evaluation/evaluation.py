@@ -186,9 +186,13 @@ def greedy_log_propensity(space: ActionSpace, logits: Matrix, logger_logits: Seq
 def known_max_weights(
     space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
 ) -> MaxWeights:
-    """The largest weights over all contexts and actions, from logits (m, q) of the policy and the loggers."""
+    """The largest weights over all contexts and actions, from logits (m, size) of the policy and the loggers.
+
+    That of h/h_avg is exact where h_avg is a policy of the space, else a bound.
+    """
     own = [exact_divergence(space, logits, other).log_max_ratio for other in logger_logits]
-    average = harmonic_divergence_bound(space, logits, logger_logits, counts).log_max_ratio
+    tables, rows = space.averaged(logger_logits, counts)
+    average = harmonic_divergence_bound(space, logits, tables, rows).log_max_ratio
     with np.errstate(over="ignore"):
         return MaxWeights(np.exp(np.array(own)), float(np.exp(average)))
 

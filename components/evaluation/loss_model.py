@@ -1,119 +1,57 @@
-"""Models of the loss for the doubly robust estimate, cross-fitted by context; the ridge among them.
+"""Which model of the loss the doubly robust estimate takes, by the actions of its log."""
 
-The ridge is fitted in one streaming pass:
-
-q(x, y) = c + sum_l [ a_l t_l + b_l y_l + d_l y_l t_l ],  t_l = 2 p_l(x) - 1, p_l the policy's own marginals.
-
-It adds up over labels, so E_{y ~ h} q(x, y) is q at y = p(x). It has 3q + 1 numbers whatever the contexts,
-so that no matrix of contexts is held. It may be wrong: the estimate stays unbiased all the same.
-"""
-
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multilogger.components.actions.arrays import Actions, Matrix, Vector
-from multilogger.components.actions.labels import marginals
-from multilogger.components.estimators.doubly_robust import ModelledLoss
-from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.evaluation.context_sums import Contexts
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.loss_models.additive_network import AdditiveNetwork
+from multilogger.components.evaluation.loss_models.choice_network import ChoiceNetwork
+from multilogger.components.evaluation.loss_models.choice_ridge import ChoiceRidge
+from multilogger.components.evaluation.loss_models.cross_fitting import Apart, CrossFitted, LogShape
+from multilogger.components.evaluation.loss_models.label_ridge import LabelRidge
 
-FOLDS = 5
-RIDGE = 1.0  # in rows: terms lie in [-1, 1], so one row's worth of pull towards 0
-
-Folds = NDArray[np.int64]
+Advance = Callable[[float], None]
+Build = Callable[[LogShape, np.random.Generator, Apart | None, Advance], CrossFitted]
 
 
 class DrModel(StrEnum):
-    """The loss model of `dr`: the ridge below, or the network of `additive_network.py`."""
+    """The loss model of `dr`: a ridge, or a network of the features; `additive` is that of label vectors."""
 
     RIDGE = "ridge"
     ADDITIVE = "additive"
+    NETWORK = "network"
 
 
-@dataclass(frozen=True)
-class ModelRows:
-    """Some rows of a log in its order: context (m,) and logger (m,) from 0, the policy's logits (m, q),
-    actions (m, q) and losses (m,); `x` (m, d) where features stand in the rows.
-    """
-
-    context: Contexts
-    logger: Loggers
-    logits: Matrix
-    action: Actions
-    delta: Vector
-    x: NDArray[np.float32] | None = None
-
-
-class CrossFitted(Protocol):
-    """A model that sees all rows in order, is fitted once, and predicts each from folds that it is not in."""
-
-    @property
-    def fitted_rows(self) -> int:
-        """How many rows it was fitted to."""
-
-    def add(self, rows: ModelRows) -> None: ...
-
-    def fit(self) -> None: ...
-
-    def predict(self, rows: ModelRows) -> ModelledLoss: ...
+MODELS: dict[str, dict[DrModel, Build]] = {
+    "labels": {
+        DrModel.RIDGE: lambda shape, *_: LabelRidge(shape.size, shape.folds),
+        DrModel.ADDITIVE: AdditiveNetwork,
+        DrModel.NETWORK: AdditiveNetwork,
+    },
+    "one-of": {
+        DrModel.RIDGE: lambda shape, *_: ChoiceRidge(shape.size, shape.folds),
+        DrModel.NETWORK: ChoiceNetwork,
+    },
+}
+"""By the name of the action space."""
 
 
-def draw_folds(contexts: int, rng: np.random.Generator) -> Folds:
-    """A fold for each context, of sizes as equal as can be: (contexts,)."""
-    return rng.permutation(contexts) % min(FOLDS, contexts)
-
-
-class LabelRidge:
-    """Ridge regression of the loss on the terms of each label, by normal equations kept fold by fold."""
-
-    def __init__(self, labels: int, folds: Folds) -> None:
-        self._folds = folds
-        size, count = 3 * labels + 1, int(folds.max()) + 1
-        self._gram = np.zeros((count, size, size))
-        self._moment = np.zeros((count, size))
-        self._coefficients = np.zeros((count, size))
-        self.fitted_rows = 0
-
-    def add(self, rows: ModelRows) -> None:
-        """Take some rows into account."""
-        fold = self._folds[rows.context]
-        terms = label_terms(marginals(rows.logits), rows.action.astype(np.float64))
-        for k in np.unique(fold):
-            part = terms[fold == k]
-            self._gram[k] += part.T @ part
-            self._moment[k] += part.T @ rows.delta[fold == k]
-        self.fitted_rows += len(fold)
-
-    def fit(self) -> None:
-        """One fit a fold, on the rows of all other folds."""
-        for k in range(len(self._gram)):
-            others = np.arange(len(self._gram)) != k
-            self._coefficients[k] = ridge_coefficients(
-                self._gram[others].sum(axis=0), self._moment[others].sum(axis=0)
-            )
-
-    def predict(self, rows: ModelRows) -> ModelledLoss:
-        """q at the logged actions and under the policy, by the fit without the row's fold."""
-        p = marginals(rows.logits)
-        own = self._coefficients[self._folds[rows.context]]
-        return ModelledLoss(
-            q_logged=np.einsum("ij,ij->i", own, label_terms(p, rows.action.astype(np.float64))),
-            q_target=np.einsum("ij,ij->i", own, label_terms(p, p)),
+def open_loss_model(
+    space: ActionSpace,
+    kind: DrModel,
+    shape: LogShape,
+    rng: np.random.Generator,
+    apart: Apart | None = None,
+    advance: Advance = lambda _: None,
+) -> CrossFitted:
+    """A model that is still to see the rows; `apart` reads features where they do not stand in the rows."""
+    known = MODELS[space.name]
+    if kind not in known:
+        raise BadInput(
+            f"the loss model {kind.value!r} of dr is not for actions of kind {space.name!r}; choose one of "
+            f"{', '.join(known)}"
         )
-
-
-def ridge_coefficients(gram: Matrix, moment: Vector) -> Vector:
-    """From Z'Z (k, k) and Z'delta (k,), the first column of Z being 1: (k,)."""
-    penalty = RIDGE * np.eye(len(gram))
-    penalty[0, 0] = 1e-9  # the mean loss is not shrunk
-    return np.asarray(np.linalg.solve(gram + penalty, moment))
-
-
-def label_terms(p: Matrix, y: Matrix) -> Matrix:
-    """(1, t, y, y t) of each row, t = 2p - 1: (n, 3q + 1)."""
-    t = 2.0 * p - 1.0
-    return np.hstack([np.ones((len(p), 1)), t, y, y * t])
+    return known[kind](shape, rng, apart, advance)

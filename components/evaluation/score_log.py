@@ -5,7 +5,7 @@ by batch: the policy's probabilities, and the model of the loss. Last its predic
 has not seen the row's context.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,20 +17,21 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.checks import check_propensities
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.weights import log_mixture
-from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
 from multilogger.components.evaluation.context_sums import ScoredLog
-from multilogger.components.evaluation.loss_model import (
-    CrossFitted,
-    DrModel,
-    LabelRidge,
+from multilogger.components.evaluation.loss_model import DrModel, open_loss_model
+from multilogger.components.evaluation.loss_models.cross_fitting import (
+    Block,
+    LogShape,
     ModelRows,
     draw_folds,
 )
-from multilogger.components.evaluation.row_sample import Block
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
-from multilogger.components.log.checks import check_features, checked_actions
+from multilogger.components.log.actions import ActionReader
+from multilogger.components.log.checks import check_features
 from multilogger.components.log.files import ColumnBatch, LogFiles
+
+MOST_LOGITS = 2**24  # of some rows at a time: 134 MB; the batches of up to 1,024 labels are never cut
 
 
 @dataclass(frozen=True)
@@ -78,16 +79,25 @@ def score_log(
     max_loss: float | None = None,
     advance: Advance = lambda _: None,
     choice: ModelChoice | None = None,
+    action_numbers: Mapping[str, int] | None = None,
 ) -> Scored:
-    """Read a log under a policy; `advance` is told of rows read, three times each."""
+    """Read a log under a policy; `advance` is told of rows read, three times each.
+
+    `action_numbers` are the policy's numbers of one-of-K actions by name; without it, names are numbers.
+    """
     largest = policy.space.largest_loss if max_loss is None else max_loss
     skimmed = skim(files, largest, advance)
     place = None if contexts is None else context_places(skimmed, contexts)
     log = _empty_scores(skimmed, files, largest)
     known = skimmed.context_labels is not None
     shape = LogShape(log.rows, policy.space.size, largest, draw_folds(log.contexts, rng))
-    model = _loss_model(choice or ModelChoice(), shape, rng, contexts, place)
-    for seen in _look(files, policy, skimmed, contexts, place):
+    choice = choice or ModelChoice()
+    apart = None if contexts is None or place is None else partial(_numbered, contexts, place)
+    # draws of its own, so that the resamples are the same whatever the model
+    own = rng.spawn(1)[0]
+    model = open_loss_model(policy.space, choice.kind, shape, own, apart, choice.advance)
+    actions = ActionReader(policy.space, files.dataset.schema, files.columns.action, action_numbers)
+    for seen in _look(files, policy, actions, skimmed, contexts, place):
         _fill(log, seen, files, policy.space)
         model.add(seen.rows(log))
         advance(len(seen.action))
@@ -95,26 +105,12 @@ def score_log(
         return Scored(log, None, known)
     model.fit()
     predicted = ModelledLoss(np.zeros(log.rows), np.zeros(log.rows))
-    for seen in _look(files, policy, skimmed, contexts, place):
+    for seen in _look(files, policy, actions, skimmed, contexts, place):
         part = model.predict(seen.rows(log))
         predicted.q_logged[seen.at], predicted.q_target[seen.at] = part.q_logged, part.q_target
         advance(len(seen.action))
     checked = replace(predicted)  # the checks of its values, now that they are there
     return Scored(log, checked, known, model.fitted_rows)
-
-
-def _loss_model(
-    choice: ModelChoice,
-    shape: LogShape,
-    rng: np.random.Generator,
-    contexts: ContextLogits | None,
-    place: NDArray[np.int64] | None,
-) -> CrossFitted:
-    if choice.kind is DrModel.RIDGE:
-        return LabelRidge(shape.labels, shape.folds)
-    apart = None if contexts is None or place is None else partial(_numbered, contexts, place)
-    # draws of its own, so that the resamples are the same whatever the model
-    return AdditiveNetwork(shape, rng.spawn(1)[0], apart, choice.advance)
 
 
 def _numbered(contexts: ContextLogits, place: NDArray[np.int64]) -> Iterator[Block]:
@@ -143,20 +139,29 @@ def _empty_scores(skimmed: Skimmed, files: LogFiles, max_loss: float) -> ScoredL
     )
 
 
+def _lots(files: LogFiles, size: int) -> Iterator[ColumnBatch]:
+    """The batches of the log, cut where the logits of their rows would be too many."""
+    rows = max(1, MOST_LOGITS // size)
+    for chunk in files.batches(files.columns.costly):
+        for start in range(0, len(chunk), rows):
+            part = chunk.batch.slice(start, rows)
+            yield ColumnBatch(chunk.where, chunk.rows[start : start + rows], part)
+
+
 def _look(
     files: LogFiles,
     policy: Policy,
+    actions: ActionReader,
     skimmed: Skimmed,
     contexts: ContextLogits | None,
     place: NDArray[np.int64] | None,
 ) -> Iterator[_Seen]:
     """Actions and the policy's logits, batch by batch."""
     done = 0
-    for chunk in files.batches(files.columns.costly):
+    for chunk in _lots(files, policy.space.size):
         at = slice(done, done + len(chunk))
         done += len(chunk)
-        raw = chunk.matrix(files.columns.action)
-        action = checked_actions(raw, policy.space, chunk.where, chunk.rows)
+        action = actions(chunk)
         x = None
         if contexts is not None and place is not None:
             logits = contexts.logits[place[skimmed.context[at]]]

@@ -65,7 +65,7 @@ def find_columns(names: list[str], contexts_given: bool) -> LogColumns:
     )
     for name, meaning in (
         ("logger", "who acted (also from folders logger=<name>)"),
-        ("action", "the label vector"),
+        ("action", "the label vector, or which of K actions was chosen"),
     ):
         _one_of(names, (name,), meaning)
     context = "context" if "context" in names else None

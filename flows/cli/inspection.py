@@ -90,13 +90,14 @@ def evaluate(
         ),
     ] = None,
     max_loss: Annotated[
-        float | None, typer.Option(help="Largest possible loss. Default: the number of labels.")
+        float | None,
+        typer.Option(help="Largest possible loss. Default: the number of labels, 1 for one of K."),
     ] = None,
     max_weight: Annotated[
         float | None, typer.Option(help="Largest weight that could occur, for Bernstein intervals.")
     ] = None,
     dr_model: Annotated[
-        str, typer.Option(help="Loss model of dr: 'ridge', or 'additive', a network of the features.")
+        str, typer.Option(help="Loss model of dr: 'ridge', or 'network', one of the features.")
     ] = "ridge",
     track: Annotated[
         bool, typer.Option("--track/--no-track", help="Record the evaluation in MLflow.")

@@ -134,14 +134,23 @@ def _another_log(same_contexts: bool) -> str:
 def _score(
     source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
 ) -> Scored:
-    slow = options.dr_model is DrModel.ADDITIVE
+    slow = options.dr_model is not DrModel.RIDGE
     with (
         open_bar("reading the log", PASSES * source.files.rows) as advance,
         open_bar("fitting a model of the loss", 1.0) if slow else SilentBar() as fitting,
     ):
         choice = ModelChoice(options.dr_model, fitting)
         largest = source.files.max_loss if options.max_loss is None else options.max_loss
-        scored = score_log(source.files, named.policy, rng, source.contexts, largest, advance, choice)
+        scored = score_log(
+            source.files,
+            named.policy,
+            rng,
+            source.contexts,
+            largest,
+            advance,
+            choice,
+            named.action_numbers,
+        )
     if source.key is None:
         return scored
     names = tuple(logger_name(j) for j in range(scored.log.loggers))

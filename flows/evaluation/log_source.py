@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
@@ -68,8 +69,8 @@ def _replayed(folder: Path, policy: Policy) -> LogSource:
     train = load_train(data)
     if train.features != policy.features or train.space != policy.space:
         raise BadInput(
-            f"the log has {train.features} features and {train.space.size} {train.space.name}, the policy "
-            f"{policy.features} and {policy.space.size} {policy.space.name}; was it learned on this dataset?"
+            f"the log has {train.features} features and {_in_words(train.space)}, the policy "
+            f"{policy.features} and {_in_words(policy.space)}; was it learned on this dataset?"
         )
     loggers = load_loggers(_input(folder, manifest, "loggers"))
     return LogSource(
@@ -85,6 +86,10 @@ def _replayed(folder: Path, policy: Policy) -> LogSource:
         ),
         logger_logits=tuple(logger.logits(train.x) for logger in loggers),
     )
+
+
+def _in_words(space: ActionSpace) -> str:
+    return f"{space.size} labels" if space.action_shape else f"{space.size} actions to choose from"
 
 
 def _blocks(x: Features) -> Blocks:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.api.policy import COLUMNS_FILE
 from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.artifact import MANIFEST, sha256_of
 from multilogger.tasks.engine.store import Store
@@ -30,7 +32,8 @@ class NamedPolicy:
     """A policy, the words that named it, and what is known of its origin.
 
     `log_key` and `data_key` are the keys of the log that it was learned from and of its contexts, `dataset`
-    and `run_id` those of its MLflow run; None where nothing tells.
+    and `run_id` those of its MLflow run; None where nothing tells. `actions` are what it calls its actions,
+    where it chooses one of several and knows their names.
     """
 
     policy: "LearnedPolicy"
@@ -39,6 +42,11 @@ class NamedPolicy:
     data_key: str | None = None
     dataset: str | None = None
     run_id: str | None = None
+    actions: tuple[str, ...] | None = None
+
+    @property
+    def action_numbers(self) -> dict[str, int] | None:
+        return None if self.actions is None else {name: i for i, name in enumerate(self.actions)}
 
 
 def find_policy(source: str, store: Store) -> NamedPolicy:
@@ -74,7 +82,21 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
         data_key=_input_key(manifest, "data"),
         dataset=tags.get("dataset"),
         run_id=run.info.run_id if run is not None else None,
+        actions=_action_names(folder, policy.space),
     )
+
+
+def _action_names(folder: Path, space: ActionSpace) -> tuple[str, ...] | None:
+    """What a policy that was saved from Python calls the actions that it chooses from."""
+    if space.action_shape or not (folder / COLUMNS_FILE).is_file():
+        return None
+    try:
+        names = [
+            str(name) for name in json.loads((folder / COLUMNS_FILE).read_text(encoding="utf-8"))["actions"]
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{folder / COLUMNS_FILE} is damaged; save the policy again") from error
+    return tuple(names)
 
 
 def _from_mlflow(source: str, store: Store) -> NamedPolicy:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from multilogger.components.actions import labels, torch_labels
+from multilogger.components.actions import label_losses, labels, torch_labels
 from multilogger.components.errors import BadInput
 
 
@@ -27,7 +27,7 @@ def test_numpy_and_torch_agree(scale: float) -> None:
     pairs = [
         (torch_labels.marginals(h), labels.marginals(h.numpy())),
         (torch_labels.log_probability(h, TRUTH), labels.log_probability(h.numpy(), y)),
-        (torch_labels.expected_hamming(h, TRUTH), labels.expected_hamming(h.numpy(), y)),
+        (torch_labels.expected_hamming(h, TRUTH), label_losses.expected_hamming(h.numpy(), y)),
         (torch_labels.log_d2(h, h_j), labels.log_d2(h.numpy(), h_j.numpy())),
         (
             torch_labels.log_probability_grouped(h, TRUTH.expand(6, 6, 4).to(h.dtype)),
@@ -35,9 +35,9 @@ def test_numpy_and_torch_agree(scale: float) -> None:
         ),
         (
             torch_labels.expected_label_sum(h, h_j, h),
-            labels.expected_label_sum(h.numpy(), h_j.numpy(), h.numpy()),
+            label_losses.expected_label_sum(h.numpy(), h_j.numpy(), h.numpy()),
         ),
-        (torch_labels.expected_neighbours(h), labels.expected_neighbours(h.numpy())),
+        (torch_labels.expected_neighbours(h), label_losses.expected_neighbours(h.numpy())),
         (
             torch_labels.logits_of(torch_labels.marginals(h), 1e-6),
             labels.logits_of(labels.marginals(h.numpy()), 1e-6),

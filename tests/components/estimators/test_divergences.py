@@ -9,6 +9,7 @@ import pytest
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import Labels, all_actions, log_probability_table
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import (
     PolicyDivergence,

@@ -18,6 +18,7 @@ from multilogger.components.estimators.doubly_robust import (
     influence_values,
     lambda_weighted_doubly_robust,
     naive_doubly_robust,
+    switch_doubly_robust,
 )
 from multilogger.components.estimators.ips import (
     Estimate,
@@ -97,6 +98,17 @@ def expected_value(estimator: Estimator, model: Vector, believed: Vector) -> flo
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_right_propensities_make_up_for_a_wrong_model(name: str) -> None:
     assert expected_value(ESTIMATORS[name], WRONG_MODEL, LOGGERS) == pytest.approx(RISK, rel=1e-12)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.7, 1.5, 10.0])
+def test_switch_is_right_but_for_what_the_model_lacks_at_large_weights(threshold: float) -> None:
+    """Its bias by a sum over contexts and actions: -h (delta - q) wherever h/h_j exceeds the threshold."""
+    share = np.array([2.0, 1.0]) / 3.0
+    left = np.where(threshold < TARGET / LOGGERS, TARGET * (MEAN_LOSS - WRONG_MODEL), 0.0)
+    bias = -float(share @ (left.sum(axis=2) @ P_X))
+    found = expected_value(lambda b, m: switch_doubly_robust(b, m, threshold), WRONG_MODEL, LOGGERS)
+    assert found == pytest.approx(RISK + bias, rel=1e-12)
+    assert (bias == 0.0) == (threshold == 10.0)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from multilogger.components.actions.arrays import Matrix
-from multilogger.components.actions.labels import log_probability
+from multilogger.components.actions.labels import Labels, log_probability
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import log_mixture
@@ -26,8 +27,11 @@ Table = dict[str, Any]
 class Linear:
     """Logits that are the first two features."""
 
-    labels: int = 2
     features: int = 3
+
+    @property
+    def space(self) -> ActionSpace:
+        return Labels(2)
 
     def logits(self, x: Features) -> Matrix:
         return np.asarray(x, dtype=np.float64)[:, :2]

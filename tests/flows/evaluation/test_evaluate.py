@@ -17,7 +17,7 @@ from mlflow import MlflowClient
 
 from multilogger.components.datasets.labelled_data import load_split
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation import additive_network
+from multilogger.components.evaluation.loss_models import pair_networks
 from multilogger.flows.evaluation.command import keep, run_evaluation
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, chosen_model, evaluate_on_logs
 from multilogger.flows.pipelines.flow_run import Finished
@@ -201,7 +201,7 @@ def test_the_loss_model_of_dr_is_a_choice(
     learned: Finished, options: EvaluateOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only dr changes; features of the store and in a person's rows serve as well; the sample is told."""
-    monkeypatch.setattr(additive_network, "MOST_STEPS", 1)
+    monkeypatch.setattr(pair_networks, "MOST_STEPS", 1)
     network = replace(options, dr_model=chosen_model("additive"))
     ridge, done = values(evaluate_on_logs(options)), evaluate_on_logs(network)
     found = values(done)
@@ -211,11 +211,11 @@ def test_the_loss_model_of_dr_is_a_choice(
     keep(done, network)
     assert json.loads((options.out / "evaluation.json").read_text())["dr_model"] == "additive"
 
-    monkeypatch.setattr(additive_network, "MOST_ROWS", 500)
+    monkeypatch.setattr(pair_networks, "MOST_ROWS", 500)
     own_log(learned, tmp_path / "own")
     done = evaluate_on_logs(replace(network, logs=tmp_path / "own"))
     assert any("was fitted to 500 of the" in note for note in done.notes)
-    with pytest.raises(BadInput, match="--dr-model must be one of ridge, additive, got 'forest'"):
+    with pytest.raises(BadInput, match="--dr-model must be one of ridge, additive, network, got 'forest'"):
         chosen_model("forest")
 
 

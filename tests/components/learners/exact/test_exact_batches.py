@@ -51,7 +51,7 @@ def test_risk_of_all_rows(
         found.append(learner.risk_and_constraint(batch, learner.lambdas(), learner.log_shares(), shift))
     (risk, value), (disk_risk, disk_value) = found
     assert disk_risk.item() == pytest.approx(risk.item(), rel=5e-5, abs=1e-6)
-    assert disk_value.item() == pytest.approx(value.item(), rel=1e-5)
+    assert disk_value.item() == pytest.approx(value.item(), rel=5e-5)
 
 
 def test_rows_stand_for_their_logger(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from multilogger.components.evaluation.loss_model import ModelRows
-from multilogger.components.evaluation.row_sample import RowSampler
+from multilogger.components.evaluation.loss_models.cross_fitting import ModelRows
+from multilogger.components.evaluation.loss_models.row_sample import RowSampler
 
 CONTEXTS = 30
 

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.evaluation.context_sums import Contexts
-from multilogger.components.evaluation.loss_model import ModelRows
+from multilogger.components.evaluation.loss_models.cross_fitting import Block, ModelRows
 
-Block = tuple[Contexts, NDArray[np.float32]]  # numbers of contexts (b,), -1 if not in the log, and x (b, d)
+Contexts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,17 @@ import pytest
 from benchmarks.simulated_world import make_world
 from multilogger.components.actions.labels import all_actions, marginals, sample
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation import additive_network
-from multilogger.components.evaluation.additive_network import AdditiveNetwork, LogShape
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
-from multilogger.components.evaluation.loss_model import DrModel, LabelRidge, ModelRows, draw_folds
-from multilogger.components.evaluation.row_sample import Block
+from multilogger.components.evaluation.loss_model import DrModel
+from multilogger.components.evaluation.loss_models import pair_networks
+from multilogger.components.evaluation.loss_models.additive_network import AdditiveNetwork
+from multilogger.components.evaluation.loss_models.cross_fitting import (
+    Block,
+    LogShape,
+    ModelRows,
+    draw_folds,
+)
+from multilogger.components.evaluation.loss_models.label_ridge import LabelRidge
 
 LABELS = 3
 CONTEXTS = 120
@@ -22,7 +28,7 @@ CONTEXTS = 120
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten epochs a fit."""
-    monkeypatch.setattr(additive_network, "MOST_STEPS", 1)
+    monkeypatch.setattr(pair_networks, "MOST_STEPS", 1)
 
 
 def problem(seed: int = 0, height: float = 0.0, scale: float = 1.0) -> ModelRows:
@@ -54,7 +60,7 @@ def part_of(rows: ModelRows, at: slice | np.ndarray) -> ModelRows:
 
 
 def test_features_tell_more_than_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additive_network, "MOST_STEPS", 10_000)
+    monkeypatch.setattr(pair_networks, "MOST_STEPS", 10_000)
     rows = problem()
     shape = shape_of(rows)
     ridge = LabelRidge(LABELS, shape.folds)
@@ -125,7 +131,7 @@ def test_features_that_stand_apart_give_the_same() -> None:
 
 
 def test_only_a_sample_is_kept_and_every_row_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additive_network, "MOST_ROWS", 90)
+    monkeypatch.setattr(pair_networks, "MOST_ROWS", 90)
     rows = problem()
     told: list[float] = []
     model = AdditiveNetwork(shape_of(rows), np.random.default_rng(2), advance=told.append)
@@ -141,7 +147,7 @@ def test_three_contexts_are_enough(contexts: int) -> None:
     rows = part_of(problem(), np.flatnonzero(problem().context < contexts))
     shape = LogShape(len(rows.delta), LABELS, LABELS, np.arange(contexts))
     if contexts < 3:
-        with pytest.raises(BadInput, match="additive needs 3 contexts or more, got 2; use --dr-model ridge"):
+        with pytest.raises(BadInput, match="needs 3 contexts or more, got 2; use --dr-model ridge"):
             fitted(rows, shape)
     else:
         assert np.isfinite(fitted(rows, shape).predict(rows).q_target).all()
@@ -149,7 +155,7 @@ def test_three_contexts_are_enough(contexts: int) -> None:
 
 def test_dr_is_unbiased_and_covers_with_a_loss_that_does_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A world whose risk is a finite sum; the model is wrong there, and dr right all the same."""
-    monkeypatch.setattr(additive_network, "FEWEST_EPOCHS", 4)
+    monkeypatch.setattr(pair_networks, "FEWEST_EPOCHS", 4)
     world = make_world("good")
     logs, values, held = 40, [], 0
     for seed in range(logs):
