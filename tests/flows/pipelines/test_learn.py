@@ -100,15 +100,16 @@ def test_mlflow_serves_the_policy_without_pickle(store_root: Path) -> None:
 
 
 def class_files(folder: Path) -> list[str]:
-    """Own multi-class files whose classes count from 1, as the options that name them; test lacks the last."""
+    """Own multi-class files as the options that name them; classes count from 1, and test lacks the last."""
     generator = np.random.default_rng(3)
     weights = generator.normal(size=(6, 3))
-    for name, rows, classes in (("train", 240, 3), ("test", 90, 2)):
+    for name, rows, classes in (("train", 240, 3), ("test", 120, 2)):
         x = generator.normal(size=(rows, 6))
-        chosen = (x @ weights[:, :classes]).argmax(axis=1) + 1
+        chosen = (x @ weights).argmax(axis=1) + 1
         lines = [
-            f"{c} {' '.join(f'{j + 1}:{v:.4f}' for j, v in enumerate(r))}"
-            for c, r in zip(chosen, x, strict=True)
+            f"{c} {' '.join(f'{j + 1}:{v:.4f}' for j, v in enumerate(row))}"
+            for c, row in zip(chosen, x, strict=True)
+            if c <= classes
         ]
         (folder / f"{name}.svm").write_text("\n".join(lines) + "\n")
     return ["--train", str(folder / "train.svm"), "--test", str(folder / "test.svm"), "--features", "6"]
