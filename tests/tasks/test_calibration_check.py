@@ -40,7 +40,9 @@ def test_result_is_kept_logged_and_said(
     policy = Artifact(stage="learn", key="k", path=".", files=manifest_of(tmp_path), run_id="", root=tmp_path)
     assert calibration_found(policy) == (kept["p_value"], kept["rejected"])
     assert calibration_found(policy.model_copy(update={"files": {}})) is None
-    assert [line.startswith("the loss model is off by up to ") for line in caplog.messages] == [True] * bool(said)
+    assert [line.startswith("the loss model is off by up to ") for line in caplog.messages] == [True] * bool(
+        said
+    )
     assert all(line.endswith(said) for line in caplog.messages)
 
 
