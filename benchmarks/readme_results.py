@@ -18,9 +18,12 @@ from multilogger.components.reproduction.claims.verdicts import Verdict
 from multilogger.components.reproduction.names import OURS, PRESET_TITLES, method_rank
 from multilogger.components.reproduction.report.csv_files import read_constraint_csv
 from multilogger.components.reproduction.report.numbers import signed
+from multilogger.components.reproduction.report.one_of_csv import read_one_of_csv
 from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
+from multilogger.components.reproduction.statistics import MeanOverSeeds
 from multilogger.components.reproduction.tables import constraint as study
 from multilogger.components.reproduction.tables.constraint import constraint_paragraph
+from multilogger.components.reproduction.tables.one_of import OneOfRow, one_of_paragraph
 from multilogger.components.reproduction.tables.paper_tables import SAME_AS_DIRECT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,6 +71,58 @@ def _by_preset(rows: list[Row]) -> str:
         for method in sorted(paper, key=method_rank)
     ]
     return _markdown(["method", *PRESET_TITLES.values(), "paper"], lines)
+
+
+def one_of(folder: Path) -> str:
+    """Datasets whose action is one of K: one table, then what each shows in words, and its picture."""
+    path = folder / "one_of.csv"
+    if not path.exists():
+        return ""
+    own = [row for row in read_one_of_csv(path.read_text(encoding="utf-8")) if row.preset == OURS]
+    datasets = rows_by_dataset(own)
+    methods = sorted({row.method for row in own}, key=method_rank)
+    found = {(row.dataset, row.method): row for row in own}
+    lines = [
+        [
+            f"`{method}`",
+            *(text for dataset in datasets for text in _exp_and_error(found.get((dataset, method)))),
+        ]
+        for method in methods
+    ]
+    header = ["method", *(f"{dataset}, {what}" for dataset in datasets for what in ("EXP", "error"))]
+    return "\n\n".join(
+        [
+            _markdown(header, lines),
+            *(f"On {dataset}: {one_of_paragraph(rows)}" for dataset, rows in datasets.items()),
+            *(
+                f"![EXP and error, {dataset}](pictures/{picture_name('one-of', dataset)}.svg)"
+                for dataset in datasets
+            ),
+        ]
+    )
+
+
+def _exp_and_error(row: OneOfRow | None) -> tuple[str, str]:
+    if row is None:
+        return ("", "")
+    return (SAME_AS_DIRECT, "") if row.repeats_twin else (_sample(row.exp), _sample(row.error))
+
+
+def _sample(sample: MeanOverSeeds) -> str:
+    if sample.mean is None:
+        return ""
+    half = sample.half_width
+    return f"{sample.mean:.3f}" if half is None else f"{sample.mean:.3f} ± {half:.3f}"
+
+
+def calibration(folder: Path) -> str:
+    """How often the loss models of these datasets are off."""
+    path = folder / "calibration.csv"
+    lines = [
+        [row["dataset"], f"`{row['method']}`", f"{row['off_seeds']} of {row['seeds']}", row["median_p"]]
+        for row in (_ours(path) if path.exists() else [])
+    ]
+    return _markdown(["dataset", "method", "seeds where it is off", "median p"], lines) if lines else ""
 
 
 def claims(folder: Path) -> str:
@@ -204,6 +259,8 @@ BLOCKS: dict[Path, dict[str, Block]] = {
     README: {"table2-short": table2_short},
     RESULTS_PAGE: {
         "table2": table2,
+        "one-of": one_of,
+        "calibration": calibration,
         "claims": claims,
         "choices": choices,
         "loggers": loggers,

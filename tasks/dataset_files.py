@@ -24,6 +24,11 @@ class DatasetFacts(BaseModel):
     loss: str = HAMMING.name
     actions: str = "labels"
 
+    def counts(self) -> dict[str, int]:
+        """How many features and labels, or actions to choose one of, there are."""
+        size = "labels" if self.actions == "labels" else "actions"
+        return {"features": self.features, size: self.labels}
+
 
 def save_dataset(
     run: StageRun, name: str, train: LabelledData, test: LabelledData, loss: str = HAMMING.name

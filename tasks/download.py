@@ -13,7 +13,7 @@ from multilogger.components.datasets.labelled_data import TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.datasets.registry import DATASETS, LIBSVM, DatasetSpec, find_dataset
-from multilogger.components.datasets.svmlight import read_svmlight
+from multilogger.components.datasets.svmlight import read_splits
 from multilogger.components.errors import BadInput
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
@@ -59,6 +59,9 @@ class DownloadSettings(StageSettings):
     def _hash_local_files(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Files of the user's and of a mirror on disk are known by their content."""
         hashed = dict(values)
+        spec = DATASETS.get(str(values.get("dataset", "digits")))
+        if spec is not None and values.get("train_path") is None:
+            hashed.setdefault("actions", spec.actions)
         for split in ("train", "test"):
             path = _local_file(split, values)
             if path is not None and values.get(f"{split}_sha256") is None:
@@ -69,7 +72,11 @@ class DownloadSettings(StageSettings):
     def _known_or_complete(self) -> "DownloadSettings":
         own = [self.train_path, self.test_path, self.features, self.labels]
         if all(part is None for part in own):
-            find_dataset(self.dataset)
+            if find_dataset(self.dataset).actions != self.actions:
+                raise BadInput(
+                    f"{self.dataset} has actions of the kind {find_dataset(self.dataset).actions}, "
+                    f"got --actions {self.actions}; leave it out, it is for your own files"
+                )
         elif any(part is None for part in own):
             raise BadInput("your own files need all of --train, --test, --features and --labels or --classes")
         if self.actions == "one-of" and self.labels == 1:
@@ -79,8 +86,9 @@ class DownloadSettings(StageSettings):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """As of any stage; label vectors are what every file held before there was a choice."""
-        values = {n: v for n, v in super().identity().items() if (n, v) != ("actions", "labels")}
+        """As of any stage; own files held label vectors before there was a choice."""
+        said = self.train_path is None or self.actions == "labels"
+        values = {n: v for n, v in super().identity().items() if n != "actions" or not said}
         return values if self.mirror is not None and "://" in self.mirror else values | {"mirror": None}
 
     @property
@@ -132,7 +140,6 @@ def download(settings: DownloadSettings, run: StageRun) -> None:
     spec = settings.spec
     if spec.embedded:
         splits = EMBEDDED[spec.name]()
-        facts = save_dataset(run, spec.name, splits.train, splits.test, spec.loss)
     else:
         with tempfile.TemporaryDirectory(dir=run.folder) as raw:
             train_file = _fetch(
@@ -142,21 +149,17 @@ def download(settings: DownloadSettings, run: StageRun) -> None:
                 spec.test_file, settings.test_path, settings.test_sha256, settings, Path(raw), run
             )
             with run.progress("reading", 2) as advance:
-                train = read_svmlight(train_file, spec, spec.n_train)
-                advance()
-                test = read_svmlight(test_file, spec, spec.n_test)
-                advance()
-        facts = save_dataset(run, spec.name, train, test, spec.loss)
+                splits = read_splits(train_file, test_file, spec, advance)
+    facts = save_dataset(run, spec.name, splits.train, splits.test, spec.loss)
     run.log_metrics(table1_metrics(facts))
 
 
 def table1_metrics(facts: DatasetFacts) -> dict[str, float]:
-    """The numbers of Table 1, by name."""
-    return {
-        "features": facts.features,
-        "labels": facts.labels,
-        "n_train": facts.n_train,
-        "n_test": facts.n_test,
+    """The numbers of Table 1, by name; every row of multi-class data has one class."""
+    sizes: dict[str, float] = {**facts.counts(), "n_train": facts.n_train, "n_test": facts.n_test}
+    if facts.actions == "one-of":
+        return sizes
+    return sizes | {
         "labels_per_row": facts.labels_per_row,
         "rows_without_label": facts.rows_without_label,
     }

@@ -8,10 +8,12 @@ import numpy as np
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.full_information.method import FullInformationSettings
 from multilogger.components.learners.loss_models.settings import AdditiveSettings
+from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.references import References, reference_policy
 from multilogger.components.learners.training.settings import Settings
 from multilogger.components.loggers.linear import load_policies
 from multilogger.tasks.additivity_check import check_additivity
+from multilogger.tasks.calibration_check import check_calibration
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
@@ -47,13 +49,15 @@ def learn_policy(
     else:
         policy = _learned(settings.method, settings.learner, settings.seed, data, loggers, log, run)
     policy.save(run.folder)
+    from multilogger.tasks.served_policy import output_columns
+
     run.offer_model(
         ModelFiles(
             "policy",
             "multilogger.tasks.served_policy",
             POLICY_FILES,
             takes=tuple(f"x{feature}" for feature in range(policy.features)),
-            gives=tuple(f"y{label}" for label in range(policy.space.size)),
+            gives=output_columns(policy.space),
         )
     )
 
@@ -102,10 +106,16 @@ def _learned(
     run.log_metrics({"epochs": len(learned.records)})
     for note in learned.notes:
         say(note)
-    if isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings):
+    of_labels = bool(training_log.space.action_shape)
+    additive = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings)
+    calibrated = learned.blind is not None and not METHODS[method].saw_labels
+    if additive if of_labels else calibrated:
         if isinstance(training_log, StreamedLog):
             training_log = thin_log(training_log, numbers.memory_rows)
-        check_additivity(learned.policy, training_log, run)
+        if of_labels:
+            check_additivity(learned.policy, training_log, run)
+        elif learned.blind is not None:
+            check_calibration(method, learned.blind, training_log, run)
     return learned.policy
 
 

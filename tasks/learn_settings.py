@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, TypeAdapter, model_validator
 
@@ -23,8 +23,11 @@ CHOICES = {
     ),
     "seed": SettingText("0", "initialisation and mini-batches"),
     "dataset": SettingText("digits", "whose preset to take"),
+    "actions": SettingText("the dataset's", "labels or one-of, which the preset goes by"),
 }
+UNSAID = {"actions": None}  # what a choice is if nobody made it, where that is not its text
 ADAPTERS: dict[type[Settings], TypeAdapter[Any]] = {}  # slow to make: one per class of settings
+KINDS = {"labels": "label vectors", "one-of": "one-of actions"}
 GIVEN = frozenset({"loss"})  # by the dataset, not by a person
 
 
@@ -50,19 +53,20 @@ def _texts(_methods: tuple[str, ...]) -> dict[str, SettingText]:
 class LearnSettings(StageSettings):
     """A method and the settings that it reads; `preset` and `dataset` say where their numbers come from."""
 
-    not_in_key: ClassVar[frozenset[str]] = frozenset({"preset", "dataset"})
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"preset", "dataset", "actions"})
 
     method: str = "weighted-reg"
     preset: str = "tuned"
     seed: int = Field(default=0, ge=0)
     dataset: str = "digits"
+    actions: Literal["labels", "one-of"] | None = None
     learner: InstanceOf[Settings] | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _with_numbers(cls, values: dict[str, Any]) -> dict[str, Any]:
         """The preset's numbers where none are given."""
-        chosen = {name: values.get(name, text.default) for name, text in CHOICES.items()}
+        chosen = _chosen(values)
         check_method(chosen["method"])
         return values if "learner" in values else {**values, "learner": _learner(chosen, {})}
 
@@ -73,7 +77,7 @@ class LearnSettings(StageSettings):
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Self:
         """The preset's numbers, then the changes to them."""
-        chosen = {name: values.get(name, text.default) for name, text in CHOICES.items()}
+        chosen = _chosen(values)
         if chosen["preset"] not in PRESETS:
             raise BadInput(f"unknown preset {chosen['preset']!r}; choose one of {', '.join(PRESETS)}")
         check_method(chosen["method"])
@@ -91,11 +95,15 @@ class LearnSettings(StageSettings):
         return {**_json(numbers), "method": self.method, "seed": self.seed}
 
 
+def _chosen(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values.get(name, UNSAID.get(name, text.default)) for name, text in CHOICES.items()}
+
+
 def _learner(chosen: Mapping[str, Any], typed: Mapping[str, Any]) -> Settings | None:
     """The settings of a method that learns; a number of another method is left out."""
     if chosen["method"] not in METHODS:
         return None
-    numbers = preset(chosen["preset"], chosen["dataset"], chosen["method"])
+    numbers = preset(chosen["preset"], chosen["dataset"], chosen["method"], chosen["actions"])
     own = {name: value for name, value in typed.items() if reads(chosen["method"], name)}
     changes = {n: _listed(v) if isinstance(getattr(numbers, n), tuple) else v for n, v in own.items()}
     if not changes:
@@ -112,9 +120,9 @@ def _json(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def preset_numbers(name: str, dataset: str, method: str) -> dict[str, Any]:
+def preset_numbers(name: str, dataset: str, method: str, actions: str | None = None) -> dict[str, Any]:
     """The numbers of a preset as JSON values, by setting; a reference has none."""
-    return _json(plain_settings(preset(name, dataset, method))) if method in METHODS else {}
+    return _json(plain_settings(preset(name, dataset, method, actions))) if method in METHODS else {}
 
 
 def check_method(method: str) -> None:
@@ -122,6 +130,25 @@ def check_method(method: str) -> None:
     if method not in METHODS and not is_reference(method):
         raise BadInput(
             f"unknown method {method!r}; choose one of {', '.join((*METHODS, *reference_names()))}"
+        )
+
+
+def fitting_methods(actions: str) -> tuple[str, ...]:
+    """The methods that can learn to take actions of a kind, as registered."""
+    return tuple(name for name, method in METHODS.items() if actions in method.spaces)
+
+
+def fits(method: str, actions: str) -> bool:
+    """Whether a method can take actions of a kind; references can take any."""
+    return method not in METHODS or actions in METHODS[method].spaces
+
+
+def check_actions(method: str, dataset: str, actions: str) -> None:
+    """Refuse a method that cannot take the actions of a dataset."""
+    if not fits(method, actions):
+        raise BadInput(
+            f"{method} is not for {KINDS[actions]}, which {dataset} has; "
+            f"choose one of {', '.join(fitting_methods(actions))}"
         )
 
 

@@ -70,8 +70,7 @@ def bandit_log_used(inputs: Mapping[str, Artifact]) -> DatasetUsed:
             "validation_rows": sum(int(part["validation_rows"]) for part in loggers.values()),
             "contexts": facts.n_train,
             "test_contexts": facts.n_test,
-            "features": facts.features,
-            "labels": facts.labels,
+            **facts.counts(),
             "loggers": len(loggers),
         },
     )

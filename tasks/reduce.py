@@ -10,6 +10,7 @@ from pydantic import Field
 
 from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
 from multilogger.components.datasets.reduction import fit_reduction, keep_frequent_labels
+from multilogger.components.errors import BadInput
 from multilogger.tasks.dataset_files import DatasetFacts, load_facts, load_test, load_train, save_dataset
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
@@ -24,6 +25,14 @@ class ReduceSettings(StageSettings):
     )
     svd_seed: int = Field(default=0, ge=0, description="start of the randomised solver")
     labels: int = Field(default=0, ge=0, description="labels kept, those with most positives; 0 keeps all")
+
+    def check_actions(self, actions: str) -> None:
+        """Refuse to leave labels out where there are none."""
+        if self.labels and actions != "labels":
+            raise BadInput(
+                f"reduce.labels keeps some of the labels, got {self.labels} where actions are {actions}; "
+                "leave it out"
+            )
 
     def identity(self) -> dict[str, Any]:
         """As of any stage, but results from before there was a number of labels are still theirs."""

@@ -4,11 +4,19 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from multilogger.components.reproduction.report.csv_files import constraint_csv
+from multilogger.components.reproduction.report.one_of_csv import calibration_csv, one_of_csv
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.tables.constraint import constraint_rows
-from tests.components.reproduction.synthetic import constraint_study
+from multilogger.components.reproduction.tables.one_of import (
+    calibration_rows,
+    one_of_paragraph,
+    one_of_rows,
+    one_of_table,
+)
+from tests.components.reproduction.synthetic import constraint_study, one_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,12 +29,17 @@ def test_results_on_the_pages_are_those_of_the_shipped_files() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_block_of_the_constraint_is_a_paragraph_two_tables_and_a_picture(tmp_path: Path) -> None:
+def readme_script() -> Any:
     spec = importlib.util.spec_from_file_location("readme_results", ROOT / "benchmarks" / "readme_results.py")
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    return script
+
+
+def test_the_block_of_the_constraint_is_a_paragraph_two_tables_and_a_picture(tmp_path: Path) -> None:
+    script = readme_script()
     assert script.constraint(tmp_path) == ""
     rows = constraint_rows(Reproduction(constraint=constraint_study()))
     (tmp_path / "constraint.csv").write_text(constraint_csv(rows), encoding="utf-8")
@@ -39,3 +52,17 @@ def test_the_block_of_the_constraint_is_a_paragraph_two_tables_and_a_picture(tmp
     assert points.splitlines()[2].startswith("| replay passes of each logger: 1 | **-1.00")
     assert len(points.splitlines()) == 2 + 2
     assert picture == "![When does the constraint help, yeast](pictures/constraint-yeast.svg)"
+
+
+def test_the_block_of_one_of_k_actions_is_a_table_words_and_pictures(tmp_path: Path) -> None:
+    script = readme_script()
+    assert (script.one_of(tmp_path), script.calibration(tmp_path)) == ("", "")
+    table = one_of_table(Reproduction(one_of=one_of()))
+    (tmp_path / "one_of.csv").write_text(one_of_csv(one_of_rows(table)), encoding="utf-8")
+    (tmp_path / "calibration.csv").write_text(calibration_csv(calibration_rows(table)), encoding="utf-8")
+    lines, words, picture = script.one_of(tmp_path).split("\n\n")
+    assert lines.splitlines()[0] == "| method | satimage, EXP | satimage, error |"
+    assert lines.splitlines()[-1].startswith("| `full-ensemble` | 0.10")
+    assert words == f"On satimage: {one_of_paragraph(one_of_rows(table))}"
+    assert picture == "![EXP and error, satimage](pictures/one-of-satimage.svg)"
+    assert script.calibration(tmp_path).splitlines()[-1] == "| satimage | `dm` | 1 of 5 | 0.3 |"

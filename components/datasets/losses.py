@@ -14,11 +14,27 @@ from multilogger.components.actions.one_of import log_probability as log_choice
 from multilogger.components.errors import BadInput
 
 
+@dataclass(frozen=True)
+class LossWords:
+    """What tables and notes call a loss: `value` of one action, `expected` under a policy (EXP).
+
+    `likeliest` is what the greedy loss is of, and `greedy` heads its column.
+    """
+
+    value: str
+    expected: str
+    likeliest: str
+    greedy: str = "greedy"
+
+
 class Loss(Protocol):
     """A loss of the actions of one space."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def words(self) -> LossWords: ...
 
     @property
     def space(self) -> str:
@@ -43,6 +59,7 @@ class Hamming:
 
     name: str = "hamming"
     space: str = "labels"
+    words = LossWords("Hamming loss", "expected Hamming loss", "the most likely labels")
 
     def value(self, y: Actions, truth: Actions) -> Vector:
         return hamming(y, truth)
@@ -66,6 +83,7 @@ class Crowding:
     penalty: float = 1.5
     name: str = "crowding"
     space: str = "labels"
+    words = LossWords("loss", "expected loss", "the most likely labels")
 
     def value(self, y: Actions, truth: Actions) -> Vector:
         together = (y * np.roll(y, -1, axis=1)).sum(axis=1)
@@ -87,6 +105,7 @@ class ZeroOne:
 
     name: str = "zero-one"
     space: str = "one-of"
+    words = LossWords("error", "expected loss", "the most likely action", greedy="error")
 
     def value(self, y: Actions, truth: Actions) -> Vector:
         return np.asarray(y != truth, dtype=np.float64)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from multilogger.components.actions.space import ActionSpace, find_space
+from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
 from multilogger.components.errors import BadInput
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
@@ -94,3 +95,20 @@ def find_dataset(name: str) -> DatasetSpec:
             "or --classes"
         )
     return DATASETS[name]
+
+
+def actions_text(actions: str, size: int) -> str:
+    """`14 labels`, or `one of 10`."""
+    return f"one of {size}" if actions == "one-of" else f"{size} labels"
+
+
+def actions_of(name: str, own: str | None = None) -> str:
+    """The kind of actions of a dataset by name: the registered one's, or what is said of own files."""
+    return own or (DATASETS[name].actions if name in DATASETS else "labels")
+
+
+def loss_of(name: str, own: str | None = None) -> Loss:
+    """The loss that a dataset is judged by; own files by the usual one of their kind of actions."""
+    actions = actions_of(name, own)
+    known = name in DATASETS and DATASETS[name].actions == actions
+    return find_loss(DATASETS[name].loss if known else USUAL_LOSS[actions])

@@ -6,19 +6,38 @@ classes count from 0 or from 1. Features are 1-based.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from multilogger.components.actions.arrays import Actions
-from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData
+from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData, TrainTest
 from multilogger.components.datasets.registry import DatasetSpec
 from multilogger.components.errors import BadInput
 
 
 def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledData:
     """Read and check one split; `rows` is the number of rows it must have, if that is known."""
+    x, targets = _loaded(path, spec, rows)
+    return _labelled(x, targets, spec, path.name, _first_class(targets, spec))
+
+
+def read_splits(train: Path, test: Path, spec: DatasetSpec, advance: Callable[[], None]) -> TrainTest:
+    """Both splits; the train file says whether classes count from 0 or from 1, as test may lack the last."""
+    x, targets = _loaded(train, spec, spec.n_train)
+    first = _first_class(targets, spec)
+    learned = _labelled(x, targets, spec, train.name, first)
+    advance()
+    x, targets = _loaded(test, spec, spec.n_test)
+    held_out = _labelled(x, targets, spec, test.name, first)
+    advance()
+    return TrainTest(learned, held_out)
+
+
+def _loaded(path: Path, spec: DatasetSpec, rows: int | None) -> tuple[sparse.csr_matrix, Any]:
+    """The features of a file (n, d), and what stands before them in each row."""
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -47,7 +66,12 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
         raise BadInput(
             f"{path.name} holds a feature that is not finite; remove or replace NaN and infinities"
         )
-    y = READERS[spec.actions](targets, spec.labels, path.name)
+    return x, targets
+
+
+def _labelled(x: sparse.csr_matrix, targets: Any, spec: DatasetSpec, name: str, first: int) -> LabelledData:
+    labels = bool(spec.space.action_shape)
+    y = _label_matrix(targets, spec.labels, name) if labels else _classes(targets, spec.labels, name, first)
     density = x.nnz / (x.shape[0] * x.shape[1])
     csr = sparse.csr_array(x)
     csr.sort_indices()
@@ -68,23 +92,29 @@ def _label_matrix(targets: list[tuple[float, ...]], labels: int, name: str) -> A
     return y
 
 
-def _classes(targets: NDArray[np.float64], classes: int, name: str) -> Actions:
-    """The number of each row's class, from 0."""
+def _first_class(targets: Any, spec: DatasetSpec) -> int:
+    """The number of the first class: 0 or 1."""
+    if spec.space.action_shape:
+        return 0
     # Choice: a file without class 0 that has class K counts from 1, as most of LibSVM's do.
-    first = int(len(targets) > 0 and targets.min() >= 1 and targets.max() == classes)
+    return int(targets.min() >= 1 and targets.max() == spec.labels)
+
+
+def _classes(targets: NDArray[np.float64], classes: int, name: str, first: int) -> Actions:
+    """The number of each row's class, from 0."""
     y = targets - first
     bad = np.flatnonzero(~((y >= 0) & (y < classes) & (y == np.floor(y))))
     if len(bad):
         raise BadInput(
-            f"{name}, row {bad[0] + 1}: class {targets[bad[0]]:g} is outside 0..{classes - 1} and "
-            f"1..{classes}; classes are whole numbers from 0 or from 1, and --classes gives their number"
+            f"{name}, row {bad[0] + 1}: class {targets[bad[0]]:g} is outside {first}..{classes - 1 + first}; "
+            "classes are whole numbers from 0, or from 1 if the train file has no 0 and has the last, and "
+            "--classes gives their number"
         )
     return y.astype(np.int64)
 
 
 KINDS = {"labels": "multi-label", "one-of": "multi-class"}
-READERS: dict[str, Callable[..., Actions]] = {"labels": _label_matrix, "one-of": _classes}
-"""By the name of the action space."""
+"""What a file is called, by the name of the action space."""
 
 
 def _one_line(error: Exception) -> str:

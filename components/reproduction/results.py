@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from multilogger.components.datasets.registry import actions_text
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds, number
 
 
@@ -13,9 +14,10 @@ class CellResult:
     """One cell. `exp` and `greedy` are losses on test, None if the cell failed; `error` then says why.
 
     `validation_risk` is the self-normalised balanced estimate on validation rows; `additivity_p` the p-value
-    of the test that the loss adds up over labels, which only the additive methods do. `page` is where MLflow
-    shows the run that made the result, below the server's address; empty if there is none. The last fields
-    say where in a sweep the cell stands; they are None or empty outside of one.
+    of the test that the loss adds up over labels, which only the additive methods do; `calibration_p` that of
+    the test of a loss model of one-of-K actions, and `calibration_off` whether it is off by enough to matter.
+    `page` is where MLflow shows the run that made the result, below the server's address; empty if there is
+    none. The last fields say where in a sweep the cell stands; they are None or empty outside of one.
     """
 
     dataset: str
@@ -26,6 +28,8 @@ class CellResult:
     greedy: float | None
     validation_risk: float | None = None
     additivity_p: float | None = None
+    calibration_p: float | None = None
+    calibration_off: bool | None = None
     page: str = ""
     error: str = ""
     replay_count: int | None = None
@@ -46,22 +50,30 @@ class DatasetSize:
     labels: int
     n_train: int
     n_test: int
+    actions: str = "labels"
+
+    @property
+    def actions_text(self) -> str:
+        """`14 labels`, or `one of 10`."""
+        return actions_text(self.actions, self.labels)
 
 
 @dataclass(frozen=True)
 class Reproduction:
     """Everything that was run, by the table or figure that it belongs to; what was not asked for is empty.
 
-    `table2` has methods x datasets x seeds. `figure1` varies `replay_count`; its reference lines have None
-    there. `figure2` and `figure3` vary `tau`, in the same way. `choices` has one cell for each thing that the
-    paper leaves open, named by `choice` (such as `loss_shift=none`; `default` is ours), and seed. `loggers`
-    varies the number of `loggers` that the same number of rows comes from. `pairwise` has methods x seeds on
-    the simulated dataset whose loss does not add up over labels. `constraint` varies the `level` of one
-    `axis` at a time, under each `objective`.
+    `table2` has methods x datasets x seeds, `one_of` the same of datasets whose action is one of K.
+    `figure1` varies `replay_count`; its reference lines have None there. `figure2` and `figure3` vary
+    `tau`, in the same way. `choices` has one cell for each thing that the paper leaves open, named by
+    `choice` (such as `loss_shift=none`; `default` is ours), and seed. `loggers` varies the number of
+    `loggers` that the same number of rows comes from. `pairwise` has methods x seeds on the simulated
+    dataset whose loss does not add up over labels. `constraint` varies the `level` of one `axis` at a time,
+    under each `objective`.
     """
 
     table1: tuple[DatasetSize, ...] = ()
     table2: tuple[CellResult, ...] = ()
+    one_of: tuple[CellResult, ...] = ()
     figure1: tuple[CellResult, ...] = ()
     figure2: tuple[CellResult, ...] = ()
     figure3: tuple[CellResult, ...] = ()
@@ -78,7 +90,7 @@ class Reproduction:
 
 Key = TypeVar("Key", bound=Hashable)
 
-PARTS = ("table2", "figure1", "figure2", "figure3", "choices", "loggers", "pairwise", "constraint")
+PARTS = ("table2", "one_of", "figure1", "figure2", "figure3", "choices", "loggers", "pairwise", "constraint")
 """The fields of a reproduction that hold cells."""
 
 

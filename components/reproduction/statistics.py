@@ -57,6 +57,23 @@ def mean_over_seeds(values: Sequence[float]) -> MeanOverSeeds:
     return MeanOverSeeds(n, mean, mean - half, mean + half, error)
 
 
+def ratio_over_seeds(pairs: Sequence[tuple[float, float]]) -> MeanOverSeeds:
+    """r = sum a / sum b of pairs (a, b), -+ t(0.975, n - 1) s / (sqrt(n) mean b), s the spread of a - r b.
+
+    A ratio of means, not a mean of ratios: a seed whose b is 0 or small does not decide it.
+    """
+    below = math.fsum(b for _, b in pairs)
+    if below <= 0:
+        return mean_over_seeds([])
+    ratio = math.fsum(a for a, _ in pairs) / below
+    rest = mean_over_seeds([a - ratio * b for a, b in pairs])
+    if rest.half_width is None or rest.standard_error is None:
+        return MeanOverSeeds(rest.count, ratio, None, None, None)
+    mean = below / len(pairs)
+    half, error = rest.half_width / mean, rest.standard_error / mean
+    return MeanOverSeeds(rest.count, ratio, ratio - half, ratio + half, error)
+
+
 def p_value(sample: MeanOverSeeds, bound: float) -> float | None:
     """Two-sided p of the t-test that the mean is `bound`; below 0.05 just when the interval leaves it out."""
     if sample.mean is None or sample.standard_error is None:

@@ -12,14 +12,14 @@ from multilogger.flows.terminal.errors import one_line_errors
 def datasets(context: typer.Context) -> None:
     """List the registered datasets."""
     with one_line_errors(context.obj):
-        from multilogger.components.datasets.registry import DATASETS
+        from multilogger.components.datasets.registry import DATASETS, actions_text
         from multilogger.flows.terminal.terminal import Terminal
 
         rows = [
             {
                 "dataset": spec.name,
                 "features": f"{spec.features:,}",
-                "labels": f"{spec.labels}",
+                "actions": actions_text(spec.actions, spec.labels),
                 "train": f"{spec.n_train:,}",
                 "test": f"{spec.n_test:,}",
                 "what": spec.note,

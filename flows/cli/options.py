@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from multilogger.components.errors import BadInput
+
 OWN_FILES = "Your own files"
 Dataset = Annotated[str, typer.Option(help="Registered dataset, or a name for your own files.")]
 Seed = Annotated[int, typer.Option(min=0, help="Drives the loggers' sample, the replay and the split.")]
@@ -12,15 +14,30 @@ Mirror = Annotated[
     str | None,
     typer.Option(envvar="MULTILOGGER_MIRROR", help="Folder or URL with LibSVM's layout. Default: LibSVM."),
 ]
-Train = Annotated[Path | None, typer.Option(help="Multi-label svmlight file.", rich_help_panel=OWN_FILES)]
-Test = Annotated[Path | None, typer.Option(help="Multi-label svmlight file.", rich_help_panel=OWN_FILES)]
+SVMLIGHT = "Svmlight file, multi-label or multi-class."
+Train = Annotated[Path | None, typer.Option(help=SVMLIGHT, rich_help_panel=OWN_FILES)]
+Test = Annotated[Path | None, typer.Option(help=SVMLIGHT, rich_help_panel=OWN_FILES)]
 Features = Annotated[int | None, typer.Option(help="Number of features.", rich_help_panel=OWN_FILES)]
-Labels = Annotated[int | None, typer.Option(help="Number of labels.", rich_help_panel=OWN_FILES)]
+Labels = Annotated[
+    int | None, typer.Option(help="Number of labels, of multi-label files.", rich_help_panel=OWN_FILES)
+]
+Classes = Annotated[
+    int | None, typer.Option(help="Number of classes, of multi-class files.", rich_help_panel=OWN_FILES)
+]
+Actions = Annotated[
+    str | None,
+    typer.Option(
+        help="labels: any number of labels in a row, counted from 0; one-of: one class, counted from 0 or 1. "
+        "Default: one-of with --classes, else labels.",
+        rich_help_panel=OWN_FILES,
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(
-        help="naive, weighted, balanced, each also with -reg and -exact; wcrm; additive, additive-soft, dr; "
-        "full-information; or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
+        help="naive, weighted, balanced, each also with -reg and -exact; wcrm; dr; full-information; "
+        "for labels additive, additive-soft; for one-of actions dm, full-ensemble; "
+        "or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
     ),
 ]
 PRESETS_HELP = (
@@ -36,11 +53,12 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="table2, figure1, figure2, figure3, choices, loggers, pairwise, constraint, all.",
+        help="table2, one-of, figure1, figure2, figure3, choices, loggers, pairwise, constraint, all.",
     ),
 ]
 Datasets = Annotated[
-    list[str] | None, typer.Option("--dataset", help="Repeatable. Default: the paper's own for the target.")
+    list[str] | None,
+    typer.Option("--dataset", help="Repeatable. Default: the target's own, the paper's where it has some."),
 ]
 Methods = Annotated[
     list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
@@ -55,10 +73,30 @@ Set = Annotated[
 
 
 def own_files(
-    train: Path | None, test: Path | None, features: int | None, labels: int | None
+    train: Path | None,
+    test: Path | None,
+    features: int | None,
+    labels: int | None,
+    classes: int | None,
+    actions: str | None,
 ) -> dict[str, Any]:
     """The options for own files as settings of `download`."""
-    given = {"train_path": train, "test_path": test, "features": features, "labels": labels}
+    if labels is not None and classes is not None:
+        raise BadInput(
+            "--labels is for files with any number of labels in a row, --classes for files with one class; "
+            f"got --labels {labels} and --classes {classes}: leave one of them out"
+        )
+    if classes is not None and actions == "labels":
+        raise BadInput("--classes is for --actions one-of, got --actions labels; give --labels instead")
+    if labels is not None and actions == "one-of":
+        raise BadInput("--labels is for --actions labels, got --actions one-of; give --classes instead")
+    given = {
+        "train_path": train,
+        "test_path": test,
+        "features": features,
+        "labels": labels if classes is None else classes,
+        "actions": "one-of" if actions is None and classes is not None else actions,
+    }
     return {
         f"download.{name}": str(value.absolute()) if isinstance(value, Path) else value
         for name, value in given.items()

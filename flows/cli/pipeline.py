@@ -8,6 +8,8 @@ import typer
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.cli.options import (
+    Actions,
+    Classes,
     Dataset,
     Features,
     Labels,
@@ -22,7 +24,8 @@ from multilogger.flows.cli.options import (
 )
 from multilogger.flows.terminal.errors import one_line_errors
 
-WHOLE_PIPELINE = ("dataset", "method", "preset", "seed", "mirror", "train", "test", "features", "labels")
+OWN_FILES = ("train", "test", "features", "labels", "classes", "actions")
+WHOLE_PIPELINE = ("dataset", "method", "preset", "seed", "mirror", *OWN_FILES)
 """What `--run` says of a stage, and no other option may."""
 
 
@@ -35,6 +38,8 @@ def prepare(
     test: Test = None,
     features: Features = None,
     labels: Labels = None,
+    classes: Classes = None,
+    actions: Actions = None,
     assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Compute every stage again.")] = False,
 ) -> None:
@@ -45,18 +50,16 @@ def prepare(
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
         settings = parse_assignments(assignments or [], stages=PREPARE) | own_files(
-            train, test, features, labels
+            train, test, features, labels, classes, actions
         )
         check = partial(pipeline_settings, PREPARE, dataset, seed, mirror, settings)
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.pipelines.prepare import prepare as flow
-            from multilogger.flows.pipelines.summary import log_rows, policy_rows, stage_rows
+            from multilogger.flows.pipelines.summary import log_rows, losses_title, policy_rows, stage_rows
 
             done = flow(dataset, seed, mirror, settings, list(PREPARE) if refresh else [])
         terminal.table("Stages", stage_rows(done.outcomes))
-        terminal.table(
-            "Policies on test: expected and greedy loss", policy_rows(done.outcomes["train-loggers"])
-        )
+        terminal.table(losses_title("Policies on test", done.outcomes), policy_rows(done.outcomes))
         terminal.table("Bandit log", log_rows(done.outcomes["replay"]))
         how_many_stages(started, done.outcomes.values())
         where_to_look(done.run_id)
@@ -73,6 +76,8 @@ def learn(
     test: Test = None,
     features: Features = None,
     labels: Labels = None,
+    classes: Classes = None,
+    actions: Actions = None,
     assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Learn and evaluate again.")] = False,
 ) -> None:
@@ -88,7 +93,9 @@ def learn(
         )
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
-        settings = parse_assignments(assignments or [], "learn") | own_files(train, test, features, labels)
+        settings = parse_assignments(assignments or [], "learn") | own_files(
+            train, test, features, labels, classes, actions
+        )
         choices = {"learn.method": method, "learn.preset": preset} | settings
 
         def check() -> None:
@@ -99,6 +106,7 @@ def learn(
             from multilogger.flows.pipelines.summary import (
                 estimate_rows,
                 loss_rows,
+                losses_title,
                 stage_rows,
                 weak_estimates,
             )
@@ -106,7 +114,7 @@ def learn(
             again = [name for name in LEARN if name not in PREPARE] if refresh else []
             done = flow(dataset, method, seed, preset, mirror, settings, again)
         terminal.table("Stages", stage_rows(done.outcomes))
-        terminal.table("Test: expected and greedy loss", loss_rows(done.outcomes))
+        terminal.table(losses_title("Test", done.outcomes), loss_rows(done.outcomes))
         terminal.table("Validation rows: estimated risk", estimate_rows(done.outcomes))
         if weak := weak_estimates(done.outcomes):
             terminal.say(weak)
@@ -126,6 +134,8 @@ def stage(
     test: Test = None,
     features: Features = None,
     labels: Labels = None,
+    classes: Classes = None,
+    actions: Actions = None,
     assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Compute it again even if it is cached.")] = False,
     run: Annotated[
@@ -150,7 +160,9 @@ def stage(
         if run is not None:
             _stage_of_run(context, name, run, assignments or [], refresh, started)
             return
-        typed = parse_assignments(assignments or [], name) | own_files(train, test, features, labels)
+        typed = parse_assignments(assignments or [], name) | own_files(
+            train, test, features, labels, classes, actions
+        )
         settings = typed
         if name not in PREPARE:
             settings = {"learn.method": method, "learn.preset": preset} | settings

@@ -33,7 +33,7 @@ def reproduce(
         )
 
         def check() -> None:
-            from multilogger.flows.reproduction.experiments import check_plan
+            from multilogger.flows.reproduction.plan import check_plan
 
             check_plan(parameters)
 
@@ -75,7 +75,7 @@ def serve(
 ) -> None:
     """Run a reproduction by the clock, on the Prefect server of 'multilogger up' or PREFECT_API_URL."""
     with one_line_errors(context.obj):
-        from multilogger.flows.reproduction.experiments import check_plan
+        from multilogger.flows.reproduction.plan import check_plan
         from multilogger.flows.reproduction.scope import from_any_folder, reproduce_parameters
         from multilogger.flows.reproduction.serve import checked_schedule, serve_schedule
         from multilogger.tasks.engine.store import Store

@@ -8,7 +8,10 @@ from pydantic import BaseModel, ConfigDict
 from multilogger.components.reproduction.names import OURS
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipelines.pipeline import LEARN, PipelineSettings, learn_steps, pipeline_settings
+from multilogger.tasks.additivity_check import additivity_p_value
+from multilogger.tasks.calibration_check import calibration_found
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
+from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation
 
@@ -77,13 +80,16 @@ class Cell(BaseModel):
         fields = {name: value for name, value in vars(self).items() if name not in made}
         return {**state, "__dict__": fields}
 
-    def result(self, evaluation: Evaluation, additivity_p: float | None, page: str) -> CellResult:
-        """The numbers of a finished cell."""
+    def result(self, evaluation: Evaluation, policy: Artifact | None, page: str) -> CellResult:
+        """The numbers of a finished cell, and what its policy's loss model was tested for."""
+        calibration = None if policy is None else calibration_found(policy)
         return CellResult(
             exp=evaluation.exp,
             greedy=evaluation.greedy,
             validation_risk=evaluation.estimates[VALIDATION_ESTIMATOR]["value"],
-            additivity_p=additivity_p,
+            additivity_p=None if policy is None else additivity_p_value(policy),
+            calibration_p=None if calibration is None else calibration[0],
+            calibration_off=None if calibration is None else calibration[1],
             page=page,
             **self._place(),
         )

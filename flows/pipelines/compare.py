@@ -2,10 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from multilogger.components.datasets.registry import DATASETS
+from multilogger.components.datasets.registry import DATASETS, loss_of
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.flows.pipelines.recorded_cells import (
@@ -22,7 +22,7 @@ RUN_CHARACTERS = 12  # `stage --run` takes the beginning of an id
 CHANGED = "changed from preset"
 MORE_IS_BETTER = frozenset({"effective_rows"})
 METRICS = ("exp", "greedy", "validation_risk", "certificate_log10", "effective_rows")
-COLUMNS = {"exp": "EXP", "greedy": "greedy", "validation_risk": "validation risk"}
+COLUMNS = ("exp", "greedy", "validation_risk")
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,16 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
     crowned = (
         str(champion.run_id) if champion else ""
     )  # of the learning: a cell may have been run again since
-    columns = list(dict.fromkeys([metric, *COLUMNS]))
+    words = loss_of(dataset, cells[0].actions).words
+    titles = {"exp": "EXP", "greedy": words.greedy, "validation_risk": "validation risk"}
+    columns = {name: titles.get(name, name) for name in (metric, *COLUMNS)}
     rows = [_row(dataset, group, groups, columns, crowned) for group in groups]
     if not any(row[CHANGED] for row in rows):
         rows = [{name: text for name, text in row.items() if name != CHANGED} for row in rows]
-    title = f"{dataset}: means over seeds with 95 % intervals; the best run is that of least validation risk"
+    title = (
+        f"{dataset}: {words.expected} on test (EXP) and others, means over seeds with 95 % intervals; "
+        "the best run is that of least validation risk"
+    )
     elsewhere = tuple(name for name in recorded_datasets(tracker) if name != dataset)
     return Comparison(title, rows, elsewhere)
 
@@ -63,9 +68,10 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
 def _advice(tracker: Tracker, dataset: str) -> str:
     """What to do when a dataset has no runs: own files may have any name, or the name is wrong."""
     if dataset in DATASETS:
+        table = "one-of" if DATASETS[dataset].actions == "one-of" else "table2"
         return (
             f"make some with 'multilogger learn --dataset {dataset}' or "
-            f"'multilogger reproduce table2 --dataset {dataset}'"
+            f"'multilogger reproduce {table} --dataset {dataset}'"
         )
     others = recorded_datasets(tracker)
     if others:
@@ -85,12 +91,12 @@ def _row(
     dataset: str,
     group: Sequence[RecordedCell],
     groups: Sequence[Sequence[RecordedCell]],
-    columns: Sequence[str],
+    columns: Mapping[str, str],
     crowned: str,
 ) -> dict[str, str]:
     first = group[0]
     best = min(group, key=lambda cell: cell.metrics.get("validation_risk", float("inf")))
-    numbers = {COLUMNS.get(name, name): _shown(_mean(group, name)) for name in columns}
+    numbers = {title: _shown(_mean(group, name)) for name, title in columns.items()}
     return {
         "method": first.method,
         "preset": first.preset,

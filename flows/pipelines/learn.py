@@ -6,13 +6,15 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
+from multilogger.components.datasets.losses import LossWords
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import Finished, flow_run, note_cell_run
 from multilogger.flows.pipelines.pipeline import flat
 from multilogger.flows.pipelines.recorded_cells import promote, recorded_cells
-from multilogger.flows.pipelines.summary import estimate_rows, loss_rows
+from multilogger.flows.pipelines.summary import estimate_rows, loss_rows, losses_title
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.cell_metrics import cell_metrics
+from multilogger.tasks.dataset_files import load_loss
 from multilogger.tasks.engine.progress import tick_off
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.engine.stage_run import MetricPoint
@@ -31,12 +33,12 @@ def record_cell(tracker: Tracker, run_id: str, outcomes: Mapping[str, Outcome]) 
     tracker.link_models(run_id, tracker.models_of(outcomes["learn"].artifact.run_id))
 
 
-def cell_note(dataset: str, preset: str, seed: int, result: Evaluation) -> str:
+def cell_note(dataset: str, preset: str, seed: int, result: Evaluation, words: LossWords) -> str:
     """The first paragraph of the run's description."""
     metrics = cell_metrics(result)
     parts = [
-        f"**{result.method}** ({preset}) on **{dataset}**, seed {seed}: expected Hamming loss "
-        f"**{result.exp:.3f}** on test, {result.greedy:.3f} with the most likely labels."
+        f"**{result.method}** ({preset}) on **{dataset}**, seed {seed}: {words.expected} "
+        f"**{result.exp:.3f}** on test, {words.value} {result.greedy:.3f} with {words.likeliest}."
     ]
     if {"validation_risk", "validation_low", "validation_high"} <= metrics.keys():
         parts.append(
@@ -62,7 +64,8 @@ def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = F
         record_cell(run.tracker, run.run_id, outcomes)
         evaluation = outcomes["evaluate"].artifact
         result = load_evaluation(evaluation)
-        run.paragraphs.append(cell_note(cell.dataset, cell.preset, cell.seed, result))
+        words = load_loss(outcomes["reduce"].artifact).words
+        run.paragraphs.append(cell_note(cell.dataset, cell.preset, cell.seed, result, words))
     note_cell_run(run.runner.store, evaluation, run.run_id)
     return Finished(outcomes, run.run_id)
 
@@ -93,6 +96,7 @@ def learn(
     tick_off(name_champion(Tracker(Store.current()), dataset))
     text = [
         f"# {dataset}, {method}, seed {seed}",
+        losses_title("Test", done.outcomes),
         to_markdown(loss_rows(done.outcomes)),
         to_markdown(estimate_rows(done.outcomes)),
     ]

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import all_settings, unread
-from multilogger.tasks.download import download
+from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.stage import StageSettings, Step, step
 from multilogger.tasks.evaluate import evaluate
 from multilogger.tasks.lambda_star import estimate_lambda_star
 from multilogger.tasks.learn import learn_policy
-from multilogger.tasks.learn_settings import LearnSettings, check_loggers
-from multilogger.tasks.reduce import reduce
+from multilogger.tasks.learn_settings import LearnSettings, check_actions, check_loggers
+from multilogger.tasks.reduce import ReduceSettings, reduce
 from multilogger.tasks.registry import STAGES
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, train_loggers
@@ -26,7 +26,7 @@ LEARN = (*PREPARE, "learn", "lambda-star", "evaluate")
 PipelineSettings = Mapping[str, StageSettings]
 """The settings of every stage, by its name."""
 
-NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset"}
+NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset", "learn.actions": "--actions"}
 """Settings that have an option of their own, which names the run as well."""
 
 
@@ -98,7 +98,12 @@ def pipeline_settings(
                 f"setting {owner}.{setting} is of a stage that this command does not run; leave it out"
             )
         chosen[owner][setting] = value
-    built = {name: _build(name, chosen[name]) for name in stages}
+    built: dict[str, StageSettings] = {}
+    for name in stages:
+        data = built.get("download")
+        if name == "learn" and isinstance(data, DownloadSettings):
+            chosen[name]["actions"] = data.actions
+        built[name] = _build(name, chosen[name])
     _check_together(built)
     return built
 
@@ -116,7 +121,13 @@ def check_read(chosen: PipelineSettings, typed: Mapping[str, Any]) -> None:
 
 def _check_together(built: PipelineSettings) -> None:
     """What stages need of each other's settings, said now and not after the loggers are trained."""
-    loggers, replay, learn = (built.get(name) for name in ("train-loggers", "replay", "learn"))
+    data, reduced, loggers, replay, learn = (
+        built.get(name) for name in ("download", "reduce", "train-loggers", "replay", "learn")
+    )
+    if isinstance(data, DownloadSettings) and isinstance(reduced, ReduceSettings):
+        reduced.check_actions(data.actions)
+    if isinstance(data, DownloadSettings) and isinstance(learn, LearnSettings):
+        check_actions(learn.method, data.dataset, data.actions)
     if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
         replay.passes_of(len(loggers.alphas))
     if isinstance(loggers, TrainLoggersSettings) and isinstance(learn, LearnSettings):

@@ -7,7 +7,7 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from multilogger.flows.pipelines.flow_run import Finished, flow_run
 from multilogger.flows.pipelines.pipeline import PREPARE, flat, pipeline_settings, prepare_steps
-from multilogger.flows.pipelines.summary import log_rows, policy_rows, stage_rows
+from multilogger.flows.pipelines.summary import log_rows, losses_title, policy_rows, stage_rows
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.train_loggers import load_scores
@@ -38,8 +38,8 @@ def _show_on_run_page(dataset: str, seed: int, outcomes: dict[str, Outcome]) -> 
     """Prefect artifacts: a summary to read and the stages as a table."""
     parts = [
         f"# {dataset}, seed {seed}",
-        "## Policies on test",
-        to_markdown(policy_rows(outcomes["train-loggers"])),
+        f"## {losses_title('Policies on test', outcomes)}",
+        to_markdown(policy_rows(outcomes)),
         "## Bandit log",
         to_markdown(log_rows(outcomes["replay"])),
     ]

@@ -40,7 +40,7 @@ def existing_runs() -> Tracker:
     return Tracker(store.open())
 
 
-NOT_A_CHOICE = frozenset({"download.mirror", "learn.method", "learn.preset"}) | {
+NOT_A_CHOICE = frozenset({"download.mirror", "download.actions", "learn.method", "learn.preset"}) | {
     f"{name}.{setting}" for name, stage in STAGES.items() for setting in stage.settings_type.not_in_key
 }
 """Parameters that say how or where, or have a column of their own."""
@@ -48,7 +48,10 @@ NOT_A_CHOICE = frozenset({"download.mirror", "learn.method", "learn.preset"}) | 
 
 @dataclass(frozen=True)
 class RecordedCell:
-    """A finished run of a whole pipeline. `choices` are its settings but for what every seed changes."""
+    """A finished run of a whole pipeline. `choices` are its settings but for what every seed changes.
+
+    `actions` is the kind that was said of own files.
+    """
 
     run_id: str
     name: str
@@ -58,6 +61,7 @@ class RecordedCell:
     choices: Mapping[str, str]
     metrics: Mapping[str, float]
     learn_run: str | None
+    actions: str | None = None
 
 
 def recorded_cells(tracker: Tracker, dataset: str) -> list[RecordedCell]:
@@ -77,7 +81,7 @@ def usual_choices(dataset: str, cell: RecordedCell) -> dict[str, str]:
     usual = flat(
         pipeline_settings([name for name in LEARN if name not in ("download", "learn")], dataset, cell.seed)
     )
-    numbers = preset_numbers(cell.preset, dataset, cell.method)
+    numbers = preset_numbers(cell.preset, dataset, cell.method, cell.actions)
     usual |= {f"learn.{name}": value for name, value in numbers.items()} | {"learn.seed": cell.seed}
     return {name: param_text(value) for name, value in usual.items()}
 
@@ -119,6 +123,7 @@ def _cell(run: Run) -> RecordedCell:
         choices=choices,
         metrics=run.data.metrics,
         learn_run=tags.get("stage.learn.run_id"),
+        actions=params.get("download.actions"),
     )
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from multilogger.components.datasets.losses import LossWords
 from multilogger.components.evaluation.support import FEW_EFFECTIVE_ROWS
 from multilogger.flows.terminal.terminal import Rows
+from multilogger.tasks.dataset_files import load_loss
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.evaluate import load_evaluation
@@ -33,12 +35,28 @@ def stage_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     ]
 
 
-def policy_rows(loggers: Outcome) -> Rows:
+def loss_words(outcomes: Mapping[str, Outcome]) -> LossWords:
+    """What the loss of the dataset is called."""
+    return load_loss(outcomes["reduce"].artifact).words
+
+
+def losses_title(which: str, outcomes: Mapping[str, Outcome]) -> str:
+    """What stands above a table of losses."""
+    words = loss_words(outcomes)
+    return f"{which}: {words.expected} (EXP), and {words.value} of {words.likeliest}"
+
+
+def policy_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     """Test losses of the loggers and the CRF."""
+    scores, words = load_scores(outcomes["train-loggers"].artifact), loss_words(outcomes)
     return [
-        {"policy": name, "EXP": f"{losses['exp']:.3f}", "greedy": f"{losses['greedy']:.3f}"}
-        for name, losses in sorted(load_scores(loggers.artifact).items(), key=lambda item: item[0] == "crf")
+        _losses(name, losses["exp"], losses["greedy"], words)
+        for name, losses in sorted(scores.items(), key=lambda item: item[0] == "crf")
     ]
+
+
+def _losses(policy: str, exp: float, greedy: float, words: LossWords) -> dict[str, str]:
+    return {"policy": policy, "EXP": f"{exp:.3f}", words.greedy: f"{greedy:.3f}"}
 
 
 def log_rows(log: Outcome) -> Rows:
@@ -57,8 +75,8 @@ def log_rows(log: Outcome) -> Rows:
 def loss_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     """Test losses of the learned policy beside those of the loggers and the CRF."""
     result = load_evaluation(outcomes["evaluate"].artifact)
-    own = {"policy": result.method, "EXP": f"{result.exp:.3f}", "greedy": f"{result.greedy:.3f}"}
-    return [own, *(row for row in policy_rows(outcomes["train-loggers"]) if row["policy"] != result.method)]
+    own = _losses(result.method, result.exp, result.greedy, loss_words(outcomes))
+    return [own, *(row for row in policy_rows(outcomes) if row["policy"] != result.method)]
 
 
 def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:

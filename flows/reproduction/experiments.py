@@ -1,25 +1,22 @@
 """The paper's experiments (section 5) as cells: what to run for each table and figure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.methods import METHODS
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.reproduction.scope import DEFAULT_PRESETS, Scope, check_presets, presets_that_matter
+from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.studies import (
-    CHOICES,
     STUDY_METHODS,
-    STUDY_VARIES,
-    VARIED_BY_CHOICES,
     choices_of,
     study_cells,
 )
+from multilogger.tasks.learn_settings import fitting_methods
 
 TABLE2_DATASETS = ("scene", "yeast", "tmc")
+ONE_OF_DATASETS = ("digits-one-of", "satimage", "optdigits")
 FIGURE_DATASETS = ("yeast",)
 REFERENCE_METHODS = ("logger-1", "logger-2", "crf", "best-logger-greedy")
 REPLAY_COUNTS = (1, 2, 4, 8, 16)
@@ -36,38 +33,23 @@ LOGGER_STUDY_METHODS = ("naive", "weighted", "balanced", "additive", "dr")
 
 PAIRWISE_METHODS = ("logger-1", "logger-2", "weighted-exact", "additive", "dr", "full-information")
 
-IDENTITY = {"learn.method": "--method", "learn.preset": "--preset"}
-SEEDS = ("train-loggers.seed", "replay.seed", "learn.seed")
-VARIED: dict[str, tuple[str, ...]] = {
-    "figure1": ("replay.passes",),
-    "figure2": ("learn.tau",),
-    "figure3": ("learn.tau",),
-    "choices": VARIED_BY_CHOICES,
-    "loggers": ("train-loggers.alphas", "replay.passes"),
-    "constraint": STUDY_VARIES,
-}
-"""Settings that an experiment itself changes from cell to cell."""
-
-
-def _check_settings(experiments: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Refuse what would make a cell something else than the tables call it."""
-    for name in settings:
-        if name in IDENTITY:
-            raise BadInput(f"{name} is named by {IDENTITY[name]}, not by --set")
-        if name in SEEDS:
-            raise BadInput(f"{name} is the seed of the cell, from 0 to --seeds less one; leave it out")
-        for experiment in experiments:
-            if name in VARIED.get(experiment, ()):
-                raise BadInput(f"{experiment} varies {name} itself; leave it out")
-
 
 def table2(scope: Scope, preset: str) -> list[Cell]:
     """Table 2: datasets x methods x seeds, with the references that an honest reader asks for."""
-    methods = scope.methods or (*REFERENCE_METHODS, *METHODS)
+    return _method_cells(scope, preset, TABLE2_DATASETS, "labels")
+
+
+def one_of(scope: Scope, preset: str) -> list[Cell]:
+    """Beyond the paper: the same of datasets whose action is one of K."""
+    return _method_cells(scope, preset, ONE_OF_DATASETS, "one-of")
+
+
+def _method_cells(scope: Scope, preset: str, datasets: Sequence[str], actions: str) -> list[Cell]:
+    """Datasets x methods x seeds, of the methods that can take actions of a kind if none are named."""
     return [
         cell
-        for dataset in scope.datasets or TABLE2_DATASETS
-        for method in methods
+        for dataset in scope.datasets or datasets
+        for method in scope.methods or (*REFERENCE_METHODS, *fitting_methods(actions))
         for cell in scope.cells(preset, dataset, method, TABLE2_LOGGERS.get(dataset))
     ]
 
@@ -159,6 +141,7 @@ def _temperature_sweep(scope: Scope, preset: str, method: str) -> list[Cell]:
 
 EXPERIMENTS: dict[str, Callable[[Scope, str], list[Cell]]] = {
     "table2": table2,
+    "one-of": one_of,
     "figure1": figure1,
     "figure2": figure2,
     "figure3": figure3,
@@ -170,50 +153,3 @@ EXPERIMENTS: dict[str, Callable[[Scope, str], list[Cell]]] = {
 
 STUDIES: dict[str, Callable[[Scope], list[Cell]]] = {"constraint": constraint}
 """The cells of what compares presets itself."""
-
-TARGETS = (*EXPERIMENTS, *STUDIES, "all")
-
-
-def check_plan(parameters: Mapping[str, Any]) -> None:
-    """Refuse what the flow would refuse, before anything starts."""
-    plan_of(parameters["target"], Scope.asked(parameters))
-
-
-def plan_of(target: str, scope: Scope) -> dict[str, list[Cell]]:
-    """The cells of every experiment of a target; a typing error is said here, before anything runs."""
-    if target not in TARGETS:
-        raise BadInput(f"unknown target {target!r}; choose one of {', '.join(TARGETS)}")
-    names = (*EXPERIMENTS, *STUDIES) if target == "all" else (target,)
-    check_presets(scope.presets)
-    _check_settings(names, scope.settings)
-    plan = {name: _planned(name, _narrowed(name, scope) if target == "all" else scope) for name in names}
-    cells = [cell for planned in plan.values() for cell in planned]
-    for cell in cells:
-        cell.steps()
-    for name in scope.settings:
-        if not any(name in cell.settings for cell in cells):
-            raise BadInput(f"none of these methods reads {name}; leave it out, or name other methods")
-    return plan
-
-
-def _planned(name: str, scope: Scope) -> list[Cell]:
-    """An experiment under every preset; what does not depend on the preset is in it once, under the last."""
-    if name in STUDIES:
-        return STUDIES[name](scope)
-    cells = [cell for preset in scope.presets for cell in EXPERIMENTS[name](scope, preset)]
-    used = {key: presets_that_matter(scope.presets, *key) for key in {(c.dataset, c.method) for c in cells}}
-    return [cell for cell in cells if cell.preset in used[cell.dataset, cell.method]]
-
-
-def _narrowed(name: str, scope: Scope) -> Scope:
-    """Of everything, the methods asked for are those of Table 2, and figures have one dataset."""
-    if name == "table2":
-        return scope
-    if name == "constraint":
-        scope = replace(scope, presets=DEFAULT_PRESETS)  # it has those of its objectives
-    if name == "choices":
-        scope = replace(scope, presets=tuple(p for p in scope.presets if p in CHOICES) or DEFAULT_PRESETS)
-    if name == "pairwise" or scope.datasets is None:
-        return replace(scope, methods=None, datasets=None)
-    figures = FIGURE_DATASETS if set(FIGURE_DATASETS) & set(scope.datasets) else scope.datasets[:1]
-    return replace(scope, methods=None, datasets=figures)

@@ -14,7 +14,7 @@ from multilogger.components.reproduction.results import CellResult, DatasetSize,
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
-from multilogger.flows.reproduction.experiments import plan_of
+from multilogger.flows.reproduction.plan import part_of, plan_of
 from multilogger.flows.reproduction.run_cells import run_cells
 from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.tables import reproduction_notes, reproduction_tables
@@ -83,7 +83,7 @@ def _reproduce(target: str, scope: Scope, out: Path, workers: int) -> Reproduced
     with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
         done = run_cells(cells, workers)
         results = iter(done.results)
-        parts = {experiment: tuple(next(results) for _ in part) for experiment, part in plan.items()}
+        parts = {part_of(name): tuple(next(results) for _ in part) for name, part in plan.items()}
         reproduction = Reproduction(table1=_sizes(cells), **parts)
         with open_bar("writing the report", None):
             made = [scope.command(target)]
@@ -129,6 +129,6 @@ def _sizes(cells: Sequence[Cell]) -> tuple[DatasetSize, ...]:
         if cell.dataset not in sizes and (data := lookup.find(cell.steps()["download"])) is not None:
             facts = load_facts(data)
             sizes[cell.dataset] = DatasetSize(
-                facts.name, facts.features, facts.labels, facts.n_train, facts.n_test
+                facts.name, facts.features, facts.labels, facts.n_train, facts.n_test, facts.actions
             )
     return tuple(sizes.values())

@@ -20,7 +20,6 @@ from multilogger.flows.reproduction.worker_processes import (
     worker_surroundings,
     workers_end_with_block,
 )
-from multilogger.tasks.additivity_check import additivity_p_value
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
 from multilogger.tasks.engine.runner import Lookup
@@ -88,8 +87,7 @@ def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
     if outcome.evaluation is None:
         return cell.failure(outcome.error)
     evaluation = load_evaluation(outcome.evaluation)
-    additivity = None if outcome.policy is None else additivity_p_value(outcome.policy)
-    return cell.result(evaluation, additivity, pages.address(cell.dataset, outcome.evaluation))
+    return cell.result(evaluation, outcome.policy, pages.address(cell.dataset, outcome.evaluation))
 
 
 def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellOutcome]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from multilogger.components.datasets.registry import actions_of
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
@@ -59,6 +60,16 @@ class Scope:
         words += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in self.settings.items()]
         return " ".join(words)
 
+    @property
+    def own_actions(self) -> str | None:
+        """The kind of actions that was said of own files."""
+        said = self.settings.get("download.actions")
+        return None if said is None else str(said)
+
+    def actions(self, dataset: str) -> str:
+        """The kind of actions of a dataset."""
+        return actions_of(dataset, self.own_actions)
+
     def cells(
         self, preset: str, dataset: str, method: str, settings: Mapping[str, Any] | None = None, **place: Any
     ) -> list[Cell]:
@@ -94,12 +105,14 @@ def check_presets(presets: Sequence[str]) -> None:
             raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
 
 
-def presets_that_matter(presets: Sequence[str], dataset: str, method: str) -> tuple[str, ...]:
+def presets_that_matter(
+    presets: Sequence[str], dataset: str, method: str, actions: str | None = None
+) -> tuple[str, ...]:
     """The presets to run a method under: the last alone if all give it the same settings."""
     check_method(method)
     if method not in METHODS:
         return tuple(presets[-1:])
-    numbers = {preset(name, dataset, method) for name in presets}
+    numbers = {preset(name, dataset, method, actions) for name in presets}
     return tuple(presets[-1:] if len(numbers) == 1 else presets)
 
 

@@ -1,7 +1,6 @@
 """What a finished reproduction shows, as tables of text: one per part that was run."""
 
-from collections.abc import Sequence
-
+from multilogger.components.datasets.losses import HAMMING
 from multilogger.components.reproduction.claims.claims import (
     IN_FEW_WORDS,
     claim_presets,
@@ -28,15 +27,7 @@ from multilogger.components.reproduction.tables.constraint import (
     constraint_paragraph,
     constraint_rows,
 )
-from multilogger.components.reproduction.tables.paper_tables import (
-    SAME_AS_DIRECT,
-    Table2Row,
-    exp_text,
-    method_lines,
-    pairwise_rows,
-    shown_presets,
-    table2_rows,
-)
+from multilogger.components.reproduction.tables.paper_tables import pairwise_rows, table2_rows
 from multilogger.components.reproduction.tables.studies import (
     LEVEL,
     ChoiceRow,
@@ -46,6 +37,7 @@ from multilogger.components.reproduction.tables.studies import (
     logger_study_rows,
 )
 from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
+from multilogger.flows.reproduction.method_tables import method_tables, one_of_notes, one_of_tables
 from multilogger.flows.terminal.terminal import Rows
 
 CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim holds"
@@ -53,7 +45,9 @@ CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim 
 
 def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     """Rows by title."""
-    tables = _method_tables("Table 2: expected Hamming loss on test (EXP)", table2_rows(reproduction), True)
+    title = f"Table 2: {HAMMING.words.expected} on test (EXP)"
+    tables = method_tables(title, table2_rows(reproduction), True)
+    tables |= one_of_tables(reproduction)
     tables[CLAIMS] = _claims(reproduction)
     for figure in FIGURES:
         tables[f"Figure {figure[-1]}: 1/EXP"] = _sweep(reproduction, figure)
@@ -62,44 +56,9 @@ def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     tables["When does the constraint help? EXP, and its change to the direct twin"] = _constraint(
         reproduction
     )
-    tables |= _method_tables("When the loss does not add up: EXP", pairwise_rows(reproduction), False)
+    tables |= method_tables("When the loss does not add up: EXP", pairwise_rows(reproduction), False)
     tables["Does the loss add up? Its test by each run of additive"] = _additivity(reproduction)
     return {title: rows for title, rows in tables.items() if rows}
-
-
-def _method_tables(title: str, rows: Sequence[Table2Row], with_paper: bool) -> dict[str, Rows]:
-    """One table of all datasets; with several presets one per dataset, where they stand side by side."""
-    presets = shown_presets(rows)
-    if len(presets) < 2:
-        return {title: [_method(row, with_paper) for row in rows]}
-    return {
-        f"{title} · {dataset}": [
-            {
-                "method": line.method,
-                **{preset_title(preset): exp_text(line.rows.get(preset)) for preset in presets},
-                **_paper(line.paper, with_paper),
-            }
-            for line in method_lines([row for row in rows if row.dataset == dataset])
-        ]
-        for dataset in dict.fromkeys(row.dataset for row in rows)
-    }
-
-
-def _method(row: Table2Row, with_paper: bool) -> dict[str, str]:
-    repeats = row.repeats_twin
-    return {
-        "dataset": row.dataset,
-        "method": row.method,
-        "EXP": SAME_AS_DIRECT if repeats else loss(row.exp.mean),
-        "95 %": "" if repeats else half_width(row.exp),
-        "greedy": "" if repeats else loss(row.greedy_mean),
-        **_paper(row.paper, with_paper),
-        "seeds": str(row.exp.count),
-    }
-
-
-def _paper(exp: float | None, with_paper: bool) -> dict[str, str]:
-    return {"paper": "" if exp is None else loss(exp)} if with_paper else {}
 
 
 def _claims(reproduction: Reproduction) -> Rows:
@@ -221,6 +180,7 @@ def reproduction_notes(reproduction: Reproduction) -> list[str]:
     claims = judged_claims(reproduction)
     return [
         *(summaries(claims) if claims else ()),
+        *one_of_notes(reproduction),
         *(
             f"{dataset}: {constraint_paragraph(rows)}"
             for dataset, rows in rows_by_dataset(constraint_rows(reproduction)).items()

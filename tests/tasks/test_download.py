@@ -39,6 +39,24 @@ def test_embedded_dataset_needs_nothing(tmp_path: Path) -> None:
     assert {m.name: m.value for m in run.metrics}["n_train"] == 1257
 
 
+def test_a_class_of_each_row_is_no_label(tmp_path: Path) -> None:
+    run = StageRun(tmp_path)
+    download.call(DownloadSettings(dataset="digits-one-of"), {}, run)
+    found = {m.name: m.value for m in run.metrics}
+    assert found == {"features": 64, "actions": 10, "n_train": 1257, "n_test": 540}
+
+
+def test_the_kind_of_actions_of_a_registered_dataset_is_its_own_and_no_part_of_the_key() -> None:
+    chosen = DownloadSettings(dataset="digits-one-of")
+    assert (chosen.actions, "actions" in chosen.identity()) == ("one-of", False)
+
+
+def test_own_files_of_the_other_kind_are_other_data(wide_files: dict[str, str]) -> None:
+    labels, classes = own_settings(wide_files), own_settings(wide_files, actions="one-of")
+    assert download.key(labels, {}) != download.key(classes, {})
+    assert "actions" not in labels.identity(), "as before there was a choice"
+
+
 def test_folder_and_url_give_the_same_files(tmp_path: Path, real_mirror: Path, http_mirror: str) -> None:
     for name, mirror in (("folder", str(real_mirror)), ("url", http_mirror)):
         (tmp_path / name).mkdir()

@@ -114,6 +114,6 @@ def test_every_setting_has_a_type(method: str) -> None:
 def test_every_setting_of_learn_is_listed_with_a_meaning_of_its_own() -> None:
     listed = LearnSettings.described()
     own = {field.name for field in fields(EverySetting)}
-    assert set(listed) == (own - {"loss"}) | {"method", "preset", "seed", "dataset"}
+    assert set(listed) == (own - {"loss"}) | {"method", "preset", "seed", "dataset", "actions"}
     assert all(text.default and text.meaning for text in listed.values())
     assert len({text.meaning for text in listed.values()}) == len(listed)

@@ -33,8 +33,11 @@ STEP = 0.24
 PRESET_COLOURS = {"paper": SERIES[1], "printed-objective": SERIES[2]}
 
 
-def method_picture(name: str, title: str, rows: list[Table2Row]) -> Picture:
-    """The rows of one dataset; the axis is logarithmic because the loggers are far off."""
+def method_picture(name: str, title: str, rows: list[Table2Row], greedy: str = "") -> Picture:
+    """The rows of one dataset; the axis is logarithmic because the loggers are far off.
+
+    `greedy` is what the loss of the most likely action is called, which is shown as well if it has a name.
+    """
     presets, lines = shown_presets(rows), method_lines(rows)
     height = ROW_HEIGHT * (1 + STEP * (len(presets) - 1))
     with canvas(5.6, 1.5 + height * len(lines)) as (drawing, axes):
@@ -44,6 +47,8 @@ def method_picture(name: str, title: str, rows: list[Table2Row]) -> Picture:
             for preset, row in line.rows.items()
             if not row.repeats_twin
         ]
+        if greedy:
+            _mark_greedy(axes, lines)
         for place, line in enumerate(lines):
             if line.paper is not None:
                 axes.plot(
@@ -55,15 +60,22 @@ def method_picture(name: str, title: str, rows: list[Table2Row]) -> Picture:
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
-        _scale(axes, rows)
+        _scale(axes, rows, bool(greedy))
         mark_cut(axes, [reach for reach in reaches if reach is not None], upright=False)
         several = len(presets) > 1
-        axes.set_xlabel(f"EXP on test, log scale{', 95 % intervals' if several else ''}  (lower is better)")
+        shown = f"EXP and {greedy}" if greedy else "EXP"
+        axes.set_xlabel(
+            f"{shown} on test, log scale{', 95 % intervals' if several else ''}  (lower is better)"
+        )
         drawing.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         for preset in presets:
             colour = PRESET_COLOURS.get(preset, SERIES[0]) if several else SERIES[0]
-            said = preset_title(preset) if several else "ours, 95 % interval over seeds"
+            said = f"{'EXP' if greedy else 'ours'}, 95 % interval over seeds"
+            said = preset_title(preset) if several else said
             axes.plot([], [], "o", color=colour, markersize=5.5, label=said)
+        if greedy:
+            said = f"{greedy} of the most likely action"
+            axes.plot([], [], "s", color=MUTED, markerfacecolor="none", markersize=5, label=said)
         if any(row.paper is not None for row in rows):
             axes.plot([], [], "D", color=INK, markerfacecolor="none", markersize=5, label="paper")
         drawing.legend(loc="outside lower left", ncols=2)
@@ -94,15 +106,24 @@ def _mark(axes: Axes, place: float, row: Table2Row, colour: str) -> Reach | None
     return Reach(place, row.exp.low, row.exp.high, colour)
 
 
+def _mark_greedy(axes: Axes, lines: list[MethodLine]) -> None:
+    """A hollow square at the greedy loss of each row."""
+    for place, line in enumerate(lines):
+        for preset, row in line.rows.items():
+            if row.greedy.mean and not row.repeats_twin:
+                height, colour = place + _shift(line, preset), _colour(line, preset)
+                axes.plot([row.greedy.mean], [height], "s", color=colour, markerfacecolor="none", zorder=4)
+
+
 def _label(line: MethodLine) -> str:
     """The method's name; one whose constraint is open under every preset has no mark, and says why."""
     open_everywhere = all(row.repeats_twin for row in line.rows.values())
     return f"{method_title(line.method)} ({SAME_AS_DIRECT})" if open_everywhere else method_title(line.method)
 
 
-def _scale(axes: Axes, rows: list[Table2Row]) -> None:
+def _scale(axes: Axes, rows: list[Table2Row], with_greedy: bool) -> None:
     """The axis holds every mean; an interval of few seeds is cut and marked, or it would squeeze the rest."""
-    values = [v for r in rows for v in (r.exp.mean, r.paper) if v]
+    values = [v for r in rows for v in (r.exp.mean, r.paper, r.greedy.mean if with_greedy else None) if v]
     axes.set_xscale("log")
     if values:
         axes.set_xlim(min(values) * 0.88, max(values) * 1.12)

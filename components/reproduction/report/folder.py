@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from multilogger.components.datasets.losses import HAMMING, ZERO_ONE
 from multilogger.components.reproduction.claims.claims import judged_claims
 from multilogger.components.reproduction.claims.table2 import additive_claims
 from multilogger.components.reproduction.plots.canvas import Picture
@@ -21,10 +22,12 @@ from multilogger.components.reproduction.report.csv_files import (
     table1_csv,
     table2_csv,
 )
+from multilogger.components.reproduction.report.one_of_csv import calibration_csv, one_of_csv
 from multilogger.components.reproduction.report.page import Contents, render_page
 from multilogger.components.reproduction.report.sections import by_preset, picture_name, rows_by_dataset
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.tables.constraint import constraint_rows
+from multilogger.components.reproduction.tables.one_of import calibration_rows, one_of_rows, one_of_table
 from multilogger.components.reproduction.tables.paper_tables import pairwise_rows, table1_rows, table2_rows
 from multilogger.components.reproduction.tables.studies import additivity_rows, choice_rows, logger_study_rows
 from multilogger.components.reproduction.tables.sweeps import FIGURES, sweep_rows
@@ -61,11 +64,15 @@ def _contents(
     reproduction: Reproduction, mlflow_url: str, commands: Sequence[str], origin: Mapping[str, str]
 ) -> Contents:
     table2, pairwise = table2_rows(reproduction), pairwise_rows(reproduction)
+    one_of = one_of_table(reproduction)
     sweeps = {figure: rows for figure in FIGURES if (rows := sweep_rows(reproduction, figure))}
     pictures: dict[str, Picture] = {}
     for dataset, own in rows_by_dataset(table2).items():
         name = picture_name("table2", dataset)
-        pictures[name] = method_picture(name, f"Table 2: expected Hamming loss · {dataset}", own)
+        pictures[name] = method_picture(name, f"Table 2: {HAMMING.words.expected} · {dataset}", own)
+    for dataset, own in rows_by_dataset(one_of).items():
+        name = picture_name("one-of", dataset)
+        pictures[name] = method_picture(name, f"One of K actions · {dataset}", own, ZERO_ONE.words.value)
     if pairwise:
         pictures["pairwise"] = method_picture("pairwise", "A loss that does not add up · pairwise", pairwise)
     for figure, rows in sweeps.items():
@@ -81,6 +88,7 @@ def _contents(
         claims=judged_claims(reproduction),
         table1=table1_rows(reproduction),
         table2=table2,
+        one_of=one_of,
         sweeps=sweeps,
         choices=choice_rows(reproduction),
         loggers=logger_study_rows(reproduction),
@@ -99,6 +107,8 @@ def _csv_files(contents: Contents) -> dict[str, str]:
     files = {
         "table1.csv": table1_csv(contents.table1),
         "table2.csv": table2_csv(contents.table2),
+        "one_of.csv": one_of_csv(one_of_rows(contents.one_of)),
+        "calibration.csv": calibration_csv(calibration_rows(contents.one_of)),
         **{f"{figure}.csv": sweep_csv(figure, rows) for figure, rows in contents.sweeps.items()},
         "claims.csv": claims_csv(contents.claims),
         "choices.csv": choices_csv(contents.choices),

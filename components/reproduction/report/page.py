@@ -7,6 +7,7 @@ from functools import partial
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from multilogger.components.datasets.losses import HAMMING, ZERO_ONE
 from multilogger.components.reproduction.claims.claims import claim_presets, summaries
 from multilogger.components.reproduction.claims.verdicts import Claim
 from multilogger.components.reproduction.names import method_title, preset_title
@@ -14,12 +15,14 @@ from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, Di
 from multilogger.components.reproduction.plots.canvas import Picture, inline_svg, interval_strips
 from multilogger.components.reproduction.report import numbers as page_numbers
 from multilogger.components.reproduction.report.sections import (
+    Table2Section,
     choice_sections,
     constraint_sections,
     figure_sections,
     logger_sections,
     method_sections,
     picture_name,
+    rows_by_dataset,
 )
 from multilogger.components.reproduction.results import (
     CellResult,
@@ -30,6 +33,7 @@ from multilogger.components.reproduction.results import (
     sweep_position,
 )
 from multilogger.components.reproduction.tables.constraint import ConstraintRow
+from multilogger.components.reproduction.tables.one_of import calibration_rows, one_of_paragraph, one_of_rows
 from multilogger.components.reproduction.tables.paper_tables import SAME_AS_DIRECT, Table1Row, Table2Row
 from multilogger.components.reproduction.tables.studies import (
     AdditivityRow,
@@ -61,6 +65,7 @@ class Contents:
     claims: Sequence[Claim]
     table1: Sequence[Table1Row]
     table2: Sequence[Table2Row]
+    one_of: Sequence[Table2Row]
     sweeps: Mapping[str, Sequence[SweepRow]]
     choices: Sequence[ChoiceRow]
     loggers: Sequence[LoggerStudyRow]
@@ -93,6 +98,10 @@ def render_page(contents: Contents) -> str:
             cells=len(contents.reproduction.cells),
             several=len({cell.preset for cell in contents.reproduction.cells}) > 1,
             table2=method_sections(contents.table2, contents.pictures, partial(picture_name, "table2")),
+            one_of=_one_of_sections(contents),
+            calibration=calibration_rows(contents.one_of),
+            words=HAMMING.words,
+            one_of_words=ZERO_ONE.words,
             pairwise=method_sections(contents.pairwise, contents.pictures, lambda dataset: dataset),
             figures=figure_sections(contents.sweeps, contents.pictures),
             discrepancies=_discrepancies(contents.sweeps),
@@ -101,6 +110,13 @@ def render_page(contents: Contents) -> str:
             constraint=constraint_sections(contents.constraint, _study_pictures(contents)),
         )
     )
+
+
+def _one_of_sections(contents: Contents) -> list[Table2Section]:
+    found = rows_by_dataset(one_of_rows(contents.one_of))
+    paragraphs = {dataset: one_of_paragraph(rows) for dataset, rows in found.items()}
+    picture_of = partial(picture_name, "one-of")
+    return method_sections(contents.one_of, contents.pictures, picture_of, ZERO_ONE.words, paragraphs)
 
 
 def _environment(mlflow_url: str) -> Environment:

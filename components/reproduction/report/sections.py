@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from multilogger.components.datasets.losses import HAMMING, LossWords
 from multilogger.components.reproduction.names import OURS, MethodGroup, method_group, preset_rank
 from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_dataset, paper_table2
 from multilogger.components.reproduction.plots.canvas import Picture
@@ -14,6 +15,7 @@ from multilogger.components.reproduction.tables.constraint import (
     ConstraintRow,
     constraint_paragraph,
 )
+from multilogger.components.reproduction.tables.one_of import OneOfRow
 from multilogger.components.reproduction.tables.paper_tables import (
     MethodLine,
     Table2Row,
@@ -31,7 +33,7 @@ GROUP_TITLES = {
 }
 
 
-Row = TypeVar("Row", Table2Row, SweepRow, LoggerStudyRow, ConstraintRow)
+Row = TypeVar("Row", Table2Row, OneOfRow, SweepRow, LoggerStudyRow, ConstraintRow)
 
 
 def rows_by_dataset(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -51,6 +53,8 @@ class Table2Section:
     same_rows: str
     presets: tuple[str, ...]
     picture: Picture | None
+    words: LossWords
+    paragraph: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,13 @@ class LoggerSection:
 
 
 def method_sections(
-    rows: Sequence[Table2Row], pictures: Mapping[str, Picture], picture_of: Callable[[str], str]
+    rows: Sequence[Table2Row],
+    pictures: Mapping[str, Picture],
+    picture_of: Callable[[str], str],
+    words: LossWords = HAMMING.words,
+    paragraphs: Mapping[str, str] | None = None,
 ) -> list[Table2Section]:
-    """One per dataset, with the picture of the name that `picture_of` gives it."""
+    """One per dataset, with the picture of the name that `picture_of` gives it, and a paragraph if any."""
     sections = []
     for dataset, own in rows_by_dataset(rows).items():
         groups = tuple(
@@ -107,6 +115,8 @@ def method_sections(
                 same_rows=SAME_ROWS.get(dataset, ""),
                 presets=shown_presets(own),
                 picture=pictures.get(picture_of(dataset)),
+                words=words,
+                paragraph=(paragraphs or {}).get(dataset, ""),
             )
         )
     return sections

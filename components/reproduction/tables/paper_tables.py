@@ -61,9 +61,13 @@ class Table2Row:
     preset: str
     cells: tuple[CellResult, ...]
     exp: MeanOverSeeds
-    greedy_mean: float | None
+    greedy: MeanOverSeeds
     paper: float | None
     twin: tuple[CellResult, ...] = ()
+
+    @property
+    def greedy_mean(self) -> float | None:
+        return self.greedy.mean
 
     @property
     def repeats_twin(self) -> bool:
@@ -109,7 +113,6 @@ def _direct(method: str) -> str:
 
 def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:
     good = [cell for cell in cells if succeeded(cell)]
-    greedy = mean_over_seeds([cell.greedy for cell in good if cell.greedy is not None])
     first = cells[0]
     return Table2Row(
         dataset=first.dataset,
@@ -117,7 +120,7 @@ def _row(cells: list[CellResult], twin: list[CellResult]) -> Table2Row:
         preset=first.preset,
         cells=tuple(cells),
         exp=mean_over_seeds([cell.exp for cell in good if cell.exp is not None]),
-        greedy_mean=greedy.mean,
+        greedy=mean_over_seeds([cell.greedy for cell in good if cell.greedy is not None]),
         paper=paper_exp(first.dataset, first.method),
         twin=tuple(twin),
     )

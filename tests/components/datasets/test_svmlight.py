@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from multilogger.components.datasets.registry import DatasetSpec, find_dataset
-from multilogger.components.datasets.svmlight import read_svmlight
+from multilogger.components.datasets.svmlight import read_splits, read_svmlight
 from multilogger.components.errors import BadInput
 
 SPEC = DatasetSpec("tiny", features=4, labels=3)
@@ -54,6 +54,41 @@ def test_thin_data_stays_sparse(tmp_path: Path) -> None:
 def test_bad_files(tmp_path: Path, text: str, rows: int | None, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         read_svmlight(write(tmp_path, text), SPEC, rows)
+
+
+CLASSES = DatasetSpec("tiny", features=4, labels=3, loss="zero-one", actions="one-of")
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "classes"),
+    [
+        ("123", "112", [0, 0, 1]),  # counted from 1, and test lacks the last class
+        ("120", "112", [1, 1, 2]),
+        ("12", "12", [1, 2]),
+    ],
+)
+def test_train_says_where_classes_count_from(
+    tmp_path: Path, train: str, test: str, classes: list[int]
+) -> None:
+    files = [tmp_path / "train.svm", tmp_path / "test.svm"]
+    for file, column in zip(files, (train, test), strict=True):
+        file.write_text("".join(f"{c} 1:1 2:1 3:1\n" for c in column))
+    assert read_splits(*files, CLASSES, lambda: None).test.y.tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ("124", "1", r"train.svm, row 3: class 4 is outside 0\.\.2"),
+        ("123", "0", r"test.svm, row 1: class 0 is outside 1\.\.3; classes are whole numbers"),
+    ],
+)
+def test_classes_that_there_are_not(tmp_path: Path, train: str, test: str, message: str) -> None:
+    files = [tmp_path / "train.svm", tmp_path / "test.svm"]
+    for file, column in zip(files, (train, test), strict=True):
+        file.write_text("".join(f"{c} 1:1 2:1 3:1\n" for c in column))
+    with pytest.raises(BadInput, match=message):
+        read_splits(*files, CLASSES, lambda: None)
 
 
 def test_truncated_archive_is_said(tmp_path: Path) -> None:

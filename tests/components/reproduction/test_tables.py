@@ -119,7 +119,9 @@ def test_choices_in_words() -> None:
 
 def test_table1_beside_the_paper() -> None:
     rows = table1_rows(everything())
-    assert [(row.agrees, row.note) for row in rows] == [(True, ""), (False, "other features of tmc's rows")]
+    notes = [(True, ""), (False, "other features of tmc's rows"), (False, "not in the paper")]
+    assert [(row.agrees, row.note) for row in rows] == notes
+    assert [row.ours.actions_text for row in rows] == ["14 labels", "22 labels", "one of 6"]
     assert parsed(table1_csv(rows))[1]["paper_features"] == "30438"
 
 

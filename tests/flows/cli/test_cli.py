@@ -15,6 +15,7 @@ import pytest
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.cli import app
+from multilogger.flows.cli.options import own_files
 from multilogger.flows.pipelines.learn import learn
 from multilogger.flows.pipelines.prepare import prepare
 from multilogger.flows.terminal.errors import explain, one_line_usage
@@ -52,7 +53,10 @@ def test_version(cli: Cli) -> None:
 
 def test_datasets_and_stages_are_listed(cli: Cli) -> None:
     listed = cli("datasets").stdout
-    assert all(name in listed for name in ("digits", "scene", "yeast", "tmc", "tmc500", "30,438"))
+    assert all(
+        name in listed
+        for name in ("digits", "scene", "yeast", "tmc", "tmc500", "30,438", "14 labels", "one of 6")
+    )
     stages = cli("stages")
     assert stages.returncode == 0
     assert all(f"\n{name}: " in f"\n{stages.stdout}" for name in STAGES)
@@ -68,6 +72,10 @@ def test_datasets_and_stages_are_listed(cli: Cli) -> None:
         (["prepare", "--dataset", "mnist"], "unknown dataset 'mnist'; choose one of digits"),
         (["prepare", "--set", "C=-1"], "bad setting train-loggers.C"),
         (["prepare", "--dataset", "mine", "--features", "3"], "your own files need all of --train"),
+        (
+            ["learn", "--method", "additive", "--dataset", "digits-one-of"],
+            "additive is not for one-of actions, which digits-one-of has; choose one of wcrm, naive",
+        ),
         (["stage", "polish"], "unknown stage 'polish'; choose one of download"),
         (["stage", "replay", "--set", "passes=0"], "bad setting replay.passes"),
         (
@@ -108,6 +116,30 @@ def test_wrong_options_are_one_line(
     shown = capsys.readouterr()
     assert (stopped.value.code, shown.out, shown.err.count("\n")) == (2, "", 1)
     assert re.match(f"multilogger: {message}", shown.err)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "actions", "message"),
+    [
+        (3, 3, None, "got --labels 3 and --classes 3: leave one of them out"),
+        (None, 3, "labels", "--classes is for --actions one-of, got --actions labels; give --labels"),
+        (3, None, "one-of", "--labels is for --actions labels, got --actions one-of; give --classes"),
+    ],
+)
+def test_own_files_are_of_one_kind(
+    labels: int | None, classes: int | None, actions: str | None, message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        own_files(None, None, None, labels, classes, actions)
+
+
+def test_classes_alone_say_the_kind_of_actions() -> None:
+    assert own_files(None, None, 4, None, 3, None) == {
+        "download.features": 4,
+        "download.labels": 3,
+        "download.actions": "one-of",
+    }
+    assert "download.actions" not in own_files(None, None, 4, 3, None, None)
 
 
 def test_no_command_shows_the_help_alone(cli: Cli) -> None:

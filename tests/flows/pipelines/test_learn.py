@@ -1,8 +1,10 @@
 """The learn flow: logs, a policy, lambda*, an evaluation, and the policy served by MLflow."""
 
+import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import mlflow
@@ -13,12 +15,16 @@ from mlflow import MlflowClient
 
 from multilogger.components.actions.label_losses import expected_hamming, hamming
 from multilogger.components.actions.labels import greedy, marginals
+from multilogger.components.datasets.labelled_data import load_split
 from multilogger.components.errors import BadInput
+from multilogger.flows.pipelines.compare import CHANGED, compare
 from multilogger.flows.pipelines.flow_run import Finished
 from multilogger.flows.pipelines.learn import learn
+from multilogger.flows.pipelines.recorded_cells import recorded_cells
 from multilogger.flows.pipelines.summary import weak_estimates
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.evaluate import load_evaluation
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
@@ -91,6 +97,51 @@ def test_mlflow_serves_the_policy_without_pickle(store_root: Path) -> None:
     assert [column.name for column in served.metadata.signature.outputs.inputs] == list(answer.columns)
     np.testing.assert_allclose(answer, marginals(load_learned(artifact).logits(test.x)))
     assert not [p for p in store_root.rglob("*") if p.suffix in (".pkl", ".pickle", ".pt", ".pth")]
+
+
+def class_files(folder: Path) -> list[str]:
+    """Own multi-class files as the options that name them; classes count from 1, and test lacks the last."""
+    generator = np.random.default_rng(3)
+    weights = generator.normal(size=(6, 3))
+    for name, rows, classes in (("train", 240, 3), ("test", 120, 2)):
+        x = generator.normal(size=(rows, 6))
+        chosen = (x @ weights).argmax(axis=1) + 1
+        lines = [
+            f"{c} {' '.join(f'{j + 1}:{v:.4f}' for j, v in enumerate(row))}"
+            for c, row in zip(chosen, x, strict=True)
+            if c <= classes
+        ]
+        (folder / f"{name}.svm").write_text("\n".join(lines) + "\n")
+    return ["--train", str(folder / "train.svm"), "--test", str(folder / "test.svm"), "--features", "6"]
+
+
+@pytest.mark.usefixtures("store_root")
+def test_own_multi_class_files_end_in_a_champion_that_gives_the_chance_of_each_action(
+    typed: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    files = [*class_files(tmp_path), "--classes", "3"]
+    done = typed("learn", "--dataset", "mine", *files, "--method", "dm", "--set", "epochs=4")
+    assert done.returncode == 0, done.stderr
+    assert "Test: expected loss (EXP), and error of the most likely action" in done.stdout
+    tracker = Tracker(Store.current())
+    (cell,) = recorded_cells(tracker, "mine")
+    note = tracker.run(cell.run_id).data.tags["mlflow.note.content"]
+    assert re.search(r"expected loss \*\*0\.\d+\*\* on test, error 0\.\d+ with the most likely action", note)
+    (row,) = compare(tracker, "mine").rows
+    assert (row["error"], row[CHANGED], row[""]) == (f"{cell.metrics['greedy']:.3f}", "epochs=4", "champion")
+    assert tracker.metrics(str(cell.learn_run))["calibration/p_value"] >= 0
+
+    mlflow.set_tracking_uri(Store.current().tracking_uri)
+    served = mlflow.pyfunc.load_model("models:/multilogger-mine@champion")
+    assert [column.name for column in served.metadata.signature.outputs.inputs] == ["a0", "a1", "a2"]
+    (data,) = (Store.current().artifacts / "download").glob("[0-9a-f]*")
+    test = load_split(data / "test.safetensors")
+    names = [column.name for column in served.metadata.signature.inputs.inputs]
+    answer = served.predict(pd.DataFrame(np.asarray(test.x, dtype=float), columns=names))
+    np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+    wrong = answer.to_numpy().argmax(axis=1) != test.y
+    assert wrong.mean() == pytest.approx(cell.metrics["greedy"])
+    assert wrong.mean() < 0.3
 
 
 @pytest.mark.usefixtures("store_root")

@@ -50,6 +50,7 @@ def test_bare_name_belongs_to_the_named_stage_first() -> None:
         (["C=Infinity"], "bad setting train-loggers.C: .*finite"),
         (["passes=1,2,3"], "passes has 3 numbers for 2 loggers"),
         (["download.dataset=scene"], "the dataset is named by --dataset"),
+        (["learn.actions=one-of"], "learn.actions is named by --actions"),
         (["split_by=day"], "should be 'row' or 'context', got 'day'"),
     ],
 )
@@ -69,6 +70,50 @@ def test_bad_assignments(texts: list[str], message: str) -> None:
 def test_a_logger_that_there_is_not_is_no_method(method: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         pipeline_settings(LEARN, "digits", 0, settings={"learn.method": method})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "settings", "message"),
+    [
+        (
+            "digits-one-of",
+            {"learn.method": "additive"},
+            "^additive is not for one-of actions, which digits-one",
+        ),
+        (
+            "digits",
+            {"learn.method": "dm"},
+            "^dm is not for label vectors, which digits has; choose one of w.*dr",
+        ),
+        ("digits-one-of", {"reduce.labels": 3}, "reduce.labels keeps some of the labels, got 3"),
+        (
+            "digits-one-of",
+            {"download.actions": "labels"},
+            "digits-one-of has actions of the kind one-of, got",
+        ),
+        (
+            "digits",
+            {"download.actions": "many"},
+            "bad setting download.actions: .*'labels' or 'one-of', got 'm",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_actions(dataset: str, settings: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        pipeline_settings(LEARN, dataset, 0, settings=settings)
+
+
+def test_own_files_have_the_preset_of_their_kind_of_actions(wide_settings: dict[str, object]) -> None:
+    """And the same key, whatever was said of them: the numbers are what counts."""
+    one_of = {**wide_settings, "download.actions": "one-of", "learn.method": "balanced"}
+    chosen = pipeline_settings(LEARN, "wide", 0, settings=one_of)["learn"]
+    registered = pipeline_settings(LEARN, "digits-one-of", 0, settings={"learn.method": "balanced"})["learn"]
+    assert chosen.params()["hidden"] == [256]
+    assert chosen.identity() == registered.identity()
+    labels = pipeline_settings(LEARN, "wide", 0, settings={**wide_settings, "learn.method": "balanced"})[
+        "learn"
+    ]
+    assert labels.params()["hidden"] != [256]
 
 
 def test_more_loggers_are_more_references() -> None:

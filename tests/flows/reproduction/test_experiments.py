@@ -5,7 +5,8 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets.tuned import NEVER_BINDS
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.reproduction.experiments import EXPERIMENTS, STUDIES, TARGETS, plan_of
+from multilogger.flows.reproduction.experiments import EXPERIMENTS, STUDIES
+from multilogger.flows.reproduction.plan import TARGETS, plan_of
 from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.studies import CHOICES
 from multilogger.tasks.learn_settings import preset_numbers
@@ -89,6 +90,49 @@ def test_all_has_everything_and_its_methods_are_those_of_table_2() -> None:
     assert "weighted-reg" in {c.method for c in plan["figure3"]}
 
 
+def test_one_of_has_every_method_that_chooses_one_of_k() -> None:
+    cells = plan_of("one-of", Scope(datasets=("digits-one-of",), seeds=2))["one-of"]
+    methods = {c.method for c in cells}
+    assert {
+        "logger-1",
+        "logger-2",
+        "best-logger-greedy",
+        "crf",
+        "full-information",
+        "full-ensemble",
+    } < methods
+    assert {"dm", "dr", "wcrm", "naive-reg", "balanced-exact"} < methods
+    assert not {"additive", "additive-soft"} & methods
+    assert len(cells) == 2 * len(methods)
+    assert {c.chosen()["learn"].params()["actions"] for c in cells} == {"one-of"}
+    table = {c.method for c in plan_of("table2", Scope(datasets=("digits",), seeds=1))["table2"]}
+    assert "additive" in table
+    assert not {"dm", "full-ensemble"} & table
+
+
+@pytest.mark.parametrize(
+    ("scope", "tables"),
+    [
+        (
+            Scope(datasets=("digits", "digits-one-of"), seeds=1),
+            {"table2": {"digits"}, "one-of": {"digits-one-of"}},
+        ),
+        (Scope(datasets=("digits-one-of",), seeds=1), {"table2": set(), "one-of": {"digits-one-of"}}),
+        (Scope(datasets=("digits",), methods=("dm",), seeds=1), {"table2": set(), "one-of": set()}),
+        (
+            Scope(methods=("logger-1",), seeds=1),
+            {"table2": {"scene", "yeast", "tmc"}, "one-of": {"digits-one-of"}},
+        ),
+    ],
+)
+def test_of_everything_each_table_takes_its_own_kind_of_actions(
+    scope: Scope, tables: dict[str, set[str]]
+) -> None:
+    """Without a mirror there is one dataset of one-of actions."""
+    plan = plan_of("all", scope)
+    assert {name: {c.dataset for c in plan[name]} for name in tables} == tables
+
+
 def test_own_settings_win_over_the_experiments() -> None:
     scope = Scope(datasets=("yeast",), methods=("naive",), seeds=1, settings={"train-loggers.C": 1.0})
     cell = plan_of("table2", scope)["table2"][0]
@@ -118,6 +162,27 @@ def test_own_settings_reach_the_methods_that_read_them() -> None:
         ("table2", Scope(settings={"learn.seed": 3}), "learn.seed is the seed of the cell"),
         ("figure2", Scope(settings={"learn.tau": 2}), "figure2 varies learn.tau itself"),
         ("choices", Scope(settings={"learn.clip": 5, "learn.hidden": "8"}), "choices varies learn.hidden"),
+        (
+            "table2",
+            Scope(datasets=("satimage",)),
+            "table2 is for label vectors, and satimage has one-of actions; choose among digits, scene",
+        ),
+        (
+            "one-of",
+            Scope(datasets=("digits-one-of", "scene")),
+            "one-of is for one-of actions, and scene has label vectors; choose among digits-one-of, sat",
+        ),
+        ("constraint", Scope(datasets=("satimage",)), "constraint is for label vectors, and satimage"),
+        (
+            "loggers",
+            Scope(datasets=("digits-one-of",)),
+            "additive is not for one-of actions, which digits-one",
+        ),
+        (
+            "table2",
+            Scope(datasets=("digits",), methods=("dm",)),
+            "dm is not for label vectors, which digits has",
+        ),
         ("figure2", Scope(methods=("naive",)), "a temperature sweep has methods of its own"),
         ("choices", Scope(methods=("naive",)), "choices has methods of its own"),
     ],

@@ -70,6 +70,26 @@ def test_everything_is_in_mlflow_and_every_number_leads_to_its_run(store_root: P
 
 
 @pytest.mark.early
+def test_a_table_of_one_of_k_actions(store_root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    methods, settings = ["logger-2", "dm"], {"learn.epochs": 2, "learn.hidden": [16]}
+    done = reproduce("one-of", ["digits-one-of"], methods, 2, out=str(out), settings=settings, workers=1)
+    assert done.failures == []
+    rows = rows_of(out / "one_of.csv")
+    assert [(row["method"], row["exp_seeds"]) for row in rows] == [("logger-2", "2"), ("dm", "2")]
+    assert all(0 < float(row["error_mean"]) <= float(row["exp_mean"]) < 1 for row in rows)
+    assert rows_of(out / "table1.csv")[0]["actions"] == "one-of"
+    assert [(row["method"], row["seeds"]) for row in rows_of(out / "calibration.csv")] == [("dm", "2")]
+    page = (out / "report.html").read_text()
+    assert "EXP is the expected loss on test: 1 for any action but the right one." in page
+    assert "Hamming" not in page
+    assert "Loss model has the least EXP" in page
+    assert (out / "one-of-digits-one-of.svg").is_file()
+    parent = MlflowClient(Store(store_root).tracking_uri).get_run(done.run_id)
+    assert parent.info.run_name == "one-of · digits-one-of · 2 seeds"
+
+
+@pytest.mark.early
 def test_presets_side_by_side(store_root: Path, tmp_path: Path) -> None:
     """`naive` is learned twice, `crf` depends on no preset; the parameter of older schedules still works."""
     both, single = tmp_path / "both", tmp_path / "single"

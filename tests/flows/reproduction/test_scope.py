@@ -7,7 +7,7 @@ import pytest
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.presets import PRESETS
 from multilogger.flows.reproduction import scope
-from multilogger.flows.reproduction.experiments import check_plan, plan_of
+from multilogger.flows.reproduction.plan import check_plan, plan_of
 from multilogger.flows.reproduction.reproduce import reproduce
 from multilogger.flows.reproduction.scope import Scope, chosen_presets, presets_that_matter
 from multilogger.tasks.learn_settings import preset_numbers
@@ -54,7 +54,9 @@ def test_what_depends_on_it_is_run_under_each(method: str) -> None:
 
 def test_a_setting_that_a_method_does_not_read_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     taus = {"paper": 4.0, "tuned": 1.0}
-    monkeypatch.setattr(scope, "preset", lambda name, _, method: EverySetting(tau=taus[name]).of(method))
+    monkeypatch.setattr(
+        scope, "preset", lambda name, _data, method, _actions: EverySetting(tau=taus[name]).of(method)
+    )
     assert presets_that_matter(tuple(taus), "yeast", "weighted") == ("tuned",)
     assert presets_that_matter(tuple(taus), "yeast", "weighted-reg") == ("paper", "tuned")
 

@@ -15,7 +15,7 @@ import pytest
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.pipelines.learn import learn
-from multilogger.flows.reproduction.experiments import check_plan
+from multilogger.flows.reproduction.plan import check_plan
 from multilogger.flows.reproduction.reproduce import reproduce
 from multilogger.flows.reproduction.scope import from_any_folder, reproduce_parameters
 from multilogger.flows.reproduction.serve import checked_schedule

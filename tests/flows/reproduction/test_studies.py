@@ -10,7 +10,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.tables.constraint import AXES
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.reproduction import studies
-from multilogger.flows.reproduction.experiments import plan_of
+from multilogger.flows.reproduction.plan import plan_of
 from multilogger.flows.reproduction.reproduce import reproduce
 from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.studies import STUDY_VARIES, points

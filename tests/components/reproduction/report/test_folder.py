@@ -16,6 +16,7 @@ NASTY = 'RuntimeError: <script>alert("x")</script> & </td> at\nline 2'
 PICTURES = {
     "table2-yeast",
     "table2-tmc500",
+    "one-of-satimage",
     "figure1-yeast",
     "figure2-yeast",
     "figure3-yeast",
@@ -72,7 +73,7 @@ def tags(page: bytes) -> list[tuple[str, dict[str, str | None]]]:
 def test_every_part_is_there(files: dict[str, bytes]) -> None:
     sweeps = ("figure1", "figure2", "figure3")
     studies = ("choices", "loggers", "pairwise", "additivity", "constraint")
-    names = ("table1", "table2", "claims", *sweeps, *studies)
+    names = ("table1", "table2", "one_of", "calibration", "claims", *sweeps, *studies)
     tables = {f"{name}.csv" for name in names}
     pictures = {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
     assert set(files) == tables | pictures | {"report.html"}
