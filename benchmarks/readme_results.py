@@ -32,6 +32,7 @@ README = ROOT / "README.md"
 RESULTS_PAGE = ROOT / "docs" / "pages" / "results.md"
 PICTURES = ROOT / "docs" / "pages" / "pictures"
 
+PRINTED = "paper"
 SHORT = ("printed-objective", OURS)  # the presets of the short table
 
 Row = dict[str, str]
@@ -180,6 +181,40 @@ def choices(folder: Path) -> str:
     return _markdown(["method", "instead of our choice", "EXP", "difference", "95 %"], lines)
 
 
+def unprinted(folder: Path) -> str:
+    """What each unprinted choice makes of the printed settings: methods across, the paper's numbers last.
+
+    A cell has EXP and its difference to the printed settings, paired by seed, with half the 95 % interval.
+    The last column is the mean over the methods of |EXP - the paper's|.
+    """
+    rows = [row for row in _read(folder / "choices.csv") if row["preset"] == PRINTED]
+    if not rows:
+        return ""
+    dataset = rows[0]["dataset"]
+    of_dataset = [row for row in _read(folder / "table2.csv") if row["dataset"] == dataset and row["paper"]]
+    paper = {row["method"]: float(row["paper"]) for row in of_dataset}
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    cells = {(row["choice"], row["method"]): row for row in rows}
+    lines = []
+    for choice in dict.fromkeys(row["choice"] for row in rows):
+        own = {method: cells[choice, method] for method in methods}
+        away = sum(abs(float(row["exp_mean"]) - paper[method]) for method, row in own.items()) / len(own)
+        name = "nothing" if choice == "default" else f"`{choice}`"
+        lines.append([name, *map(_moved, own.values()), f"{away:.2f}"])
+    lines.append(["paper", *(f"{paper[method]:.3f}" for method in methods), ""])
+    return _markdown(["changed", *(f"`{method}`" for method in methods), "from the paper"], lines)
+
+
+def _moved(row: Row) -> str:
+    """EXP, and its paired difference with half the interval, bold where that excludes 0."""
+    exp = f"{float(row['exp_mean']):.3f}"
+    if not row["difference_low"]:
+        return exp
+    mean, low, high = (float(row[f"difference_{part}"]) for part in ("mean", "low", "high"))
+    text = f"{mean:+.3f} ± {(high - low) / 2:.3f}"
+    return f"{exp} (**{text}**)" if low > 0 or high < 0 else f"{exp} ({text})"
+
+
 def loggers(folder: Path) -> str:
     """EXP by the number of loggers."""
     rows = _ours(folder / "loggers.csv")
@@ -263,6 +298,7 @@ BLOCKS: dict[Path, dict[str, Block]] = {
         "calibration": calibration,
         "claims": claims,
         "choices": choices,
+        "unprinted": unprinted,
         "loggers": loggers,
         "pairwise": pairwise,
         "additivity": additivity,

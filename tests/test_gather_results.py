@@ -123,6 +123,36 @@ def test_claims_of_the_results(readme: dict[str, Any], tmp_path: Path) -> None:
     ]
 
 
+def test_unprinted_choices_stand_beside_the_numbers_of_the_paper(
+    readme: dict[str, Any], tmp_path: Path
+) -> None:
+    ours = "yeast,weighted,tuned,default,2,3.1,0,,,,"
+    head = (
+        "dataset,method,preset,choice,seeds,exp_mean,paired_seeds,difference_mean,difference_low,"
+        "difference_high,p"
+    )
+    table2 = lines(TABLE2, "yeast,naive,paper,2,6,5,7,5,4.0", "yeast,weighted,paper,2,6,5,7,5,3.5")
+    (tmp_path / "table2.csv").write_text(table2, encoding="utf-8")
+    (tmp_path / "choices.csv").write_text(lines(head, ours), encoding="utf-8")
+    assert readme["unprinted"](tmp_path) == ""
+    text = lines(
+        head,
+        "yeast,naive,paper,default,2,7.0,0,,,,",
+        "yeast,naive,paper,risk_rate=0.001,2,5.0,2,-2.0,-2.5,-1.5,0.01",
+        "yeast,weighted,paper,default,2,6.0,0,,,,",
+        "yeast,weighted,paper,risk_rate=0.001,2,3.0,2,-3.0,-7.0,1.0,0.2",
+        ours,
+    )
+    (tmp_path / "choices.csv").write_text(text, encoding="utf-8")
+    assert readme["unprinted"](tmp_path).splitlines() == [
+        "| changed | `naive` | `weighted` | from the paper |",
+        "| --- | --- | --- | --- |",
+        "| nothing | 7.000 | 6.000 | 2.75 |",
+        "| `risk_rate=0.001` | 5.000 (**-2.000 ± 0.500**) | 3.000 (-3.000 ± 4.000) | 0.75 |",
+        "| paper | 4.000 | 3.500 |  |",
+    ]
+
+
 def test_without_claims_the_results_say_nothing_of_them(readme: dict[str, Any], tmp_path: Path) -> None:
     assert readme["claims"](tmp_path) == ""
 
