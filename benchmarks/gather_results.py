@@ -6,7 +6,8 @@
 
 Of every CSV file, the rows of a dataset and preset take the place of those of the same dataset and preset
 that stood there; others stay. Claims are replaced one by one, each for the method that it speaks of, because
-a claim about Figures 2 and 3 comes from two folders. Tables go to `data/reproduction`. Pictures have dataset
+a claim about Figures 2 and 3 comes from two folders, and rows of one-of datasets method by method, because
+some have more seeds than others. Tables go to `data/reproduction`. Pictures have dataset
 and preset in their names and are copied to `docs/pages/pictures`, where the pages show them.
 """
 
@@ -21,6 +22,7 @@ from readme_results import PICTURES, RESULTS, Row, main
 from multilogger.components.reproduction.names import preset_rank
 
 CLAIMS = "claims.csv"
+ONE_OF = "one_of.csv"
 
 
 def joined(name: str, old: str, new: str) -> str:
@@ -45,6 +47,8 @@ def joined(name: str, old: str, new: str) -> str:
 def _key(name: str, row: Row) -> tuple[str, ...]:
     """Dataset and preset, if the file has one; of a claim its name too, and the method on the left."""
     found = (row["dataset"], row.get("preset") or "")
+    if name == ONE_OF:
+        return (*found, row["method"])
     return (*found, row["claim"], row["comparison"].split()[0].rstrip(",")) if name == CLAIMS else found
 
 

@@ -87,10 +87,11 @@ def one_of(folder: Path) -> str:
         [
             f"`{method}`",
             *(text for dataset in datasets for text in _exp_and_error(found.get((dataset, method)))),
+            str(min(row.exp.count for row in own if row.method == method)),
         ]
         for method in methods
     ]
-    header = ["method", *(f"{dataset}, {what}" for dataset in datasets for what in ("EXP", "error"))]
+    header = ["method", *(f"{dataset}, {what}" for dataset in datasets for what in ("EXP", "error")), "seeds"]
     return "\n\n".join(
         [
             _markdown(header, lines),

@@ -189,3 +189,11 @@ def test_the_short_table2_has_means_of_all_datasets_and_no_empty_column(
         "| `naive-reg` | 3.500 | same as direct | 3.551 |  |",
         "| `dr` |  |  |  | 0.500 |",
     ]
+
+
+def test_rows_of_one_of_datasets_are_replaced_method_by_method(joined: Joined) -> None:
+    head = "dataset,method,preset,exp_seeds,exp_mean"
+    old = f"{head}\nsatimage,dm,tuned,3,0.2\nsatimage,dr,tuned,3,0.3\n"
+    new = f"{head}\nsatimage,dm,tuned,10,0.1\n"
+    rows = list(csv.DictReader(io.StringIO(joined("one_of.csv", old, new))))
+    assert [(row["method"], row["exp_seeds"]) for row in rows] == [("dm", "10"), ("dr", "3")]

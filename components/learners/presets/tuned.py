@@ -44,8 +44,8 @@ LONG_LOG = {
 # nothing clear.
 TEN_LABELS = {"warm_start": 90, "warm_start_rate": 1e-2}
 
-# One of K actions: a wider network with some decay, from a copy of the better logger. Looked at on a quarter of
-# the train contexts of digits, satimage and optdigits, with their classes, one seed: the greedy error of
+# One of K actions: a wider network with some decay, from a copy of the better logger. Looked at on a quarter
+# of the train contexts of digits, satimage and optdigits, with their classes, one seed: the greedy error of
 # balanced is 0.032, 0.111 and 0.021 with them, 0.029, 0.102 and 0.031 with 128 nodes, no decay and a uniform
 # start. Which of the three does it was not told apart.
 ONE_OF = ("one-of",)
