@@ -23,7 +23,7 @@ from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
 from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find_dataset
 from multilogger.components.errors import BadInput
-from multilogger.components.log.action_ids import size_word, usual_ids
+from multilogger.components.log.actions import size_word, usual_ids
 
 __all__ = ["expected_loss", "list_datasets", "load_dataset", "load_replay", "load_svmlight", "replay"]
 

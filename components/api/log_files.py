@@ -13,7 +13,7 @@ from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import first_of
-from multilogger.components.log.action_ids import ActionId
+from multilogger.components.log.actions import ActionId
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import FACTS, READ_ERRORS, TableFiles, read_facts
 from multilogger.components.log.memory import TrainingLog, densify

@@ -59,7 +59,7 @@ class ColumnBatch:
 
         column = self.batch.column(name)
         fixed = pa.types.is_fixed_size_list(column.type)
-        if not (fixed or pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        if not is_list(column.type):
             raise BadInput(f"{self.where}: column {name!r} must hold lists of numbers, got {column.type}")
         if column.null_count:
             raise BadInput(f"{self.where}: column {name!r} is missing in {column.null_count} rows; drop them")
@@ -187,6 +187,13 @@ def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
     except READ_ERRORS as error:
         raise BadInput(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
     return LogFiles(dataset, find_columns([str(name) for name in dataset.schema.names], contexts_given), base)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is one of lists, of any length."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 @dataclass(frozen=True)
