@@ -1,4 +1,4 @@
-"""A log as doubly robust learning needs it, in memory or on disk: the rows of its objective, and their risks."""
+"""A log as doubly robust learning needs it, in memory or on disk: rows of its objective, and their risks."""
 
 import math
 from collections.abc import Iterator
