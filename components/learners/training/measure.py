@@ -1,6 +1,6 @@
 """What learners ask of a log when they measure a policy, wherever the rows are.
 
-`memory_measure.py` answers from rows in memory, `disk_measure.py` from one pass over a log on disk.
+`row_measures.py` answers from rows in memory, or from one pass over a log on disk.
 """
 
 import math
