@@ -14,9 +14,8 @@ from multilogger.components.learners.dr.influence import Influence, MemoryInflue
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.loss_models.form import FoldedModel, LossForm
 from multilogger.components.learners.training.objectives import BALANCED
-from multilogger.components.learners.training.row_batches import StreamedRows
+from multilogger.components.learners.training.row_batches import PaddedGroups, StreamedRows
 from multilogger.components.learners.training.state import State
-from multilogger.components.learners.training.tensor_rows import PaddedGroups
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import LogPart
 
