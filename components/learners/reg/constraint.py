@@ -1,6 +1,6 @@
 """The -reg methods: after each step of direct learning comes the constraint loop (Algorithms 1 and 2).
 
-sum_j c_j D_f(h||h_j) <= kappa, with c_j from `estimators/constraint.py`; balanced methods have the single
+sum_j c_j D_f(h||h_j) <= kappa, with c_j from `estimators/bounds.py`; balanced methods have the single
 D_f(h||h_avg). A divergence estimator reports them; its moving average decides.
 """
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.estimators.constraint import constraint_coefficients
+from multilogger.components.estimators.bounds import constraint_coefficients
 from multilogger.components.learners.ips.direct import DirectLearner
 from multilogger.components.learners.reg.divergence_estimator import (
     ClosedFormEstimator,

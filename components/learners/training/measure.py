@@ -16,7 +16,7 @@ from torch import Tensor
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.space import KnownLoggers
-from multilogger.components.estimators.constraint import (
+from multilogger.components.estimators.bounds import (
     constraint_coefficients,
     constraint_value,
     equivalent_rho,
