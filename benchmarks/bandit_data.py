@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.embedded import load_digits_split
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.registry import find_dataset
 from multilogger.components.datasets.svmlight import read_svmlight

@@ -17,8 +17,8 @@ from bandit_data import open_benchmark
 from multilogger.components.actions.torch_labels import log_probability
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.presets import preset
+from multilogger.components.learners.training.row_batches import TensorRows
 from multilogger.components.learners.training.settings import RiskSettings, changed
-from multilogger.components.learners.training.tensor_rows import TensorRows
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.policies.networks import PolicyNetwork
 

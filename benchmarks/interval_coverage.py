@@ -4,7 +4,7 @@
 
 A row a setting, estimator and interval: coverage at nominal 95 %, its Monte Carlo error, mean width, bias of
 the estimate. `rows` resamples rows as if they were independent, to show what resampling contexts is for.
-`--trusted` measures instead the one estimate that the rule of `trust.py` trusts.
+`--trusted` measures instead the one estimate that the rule of `support.py` trusts.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def intervals(
 
 @dataclass(frozen=True)
 class Trusted:
-    """How often the rule of `trust.py` trusts an estimator, and how often the trusted interval then holds."""
+    """How often the rule of `support.py` trusts an estimator, and how often its interval then holds."""
 
     overlap: str
     estimator: str

@@ -8,10 +8,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from multilogger.components.datasets.digits import load_digits_classes, load_digits_split
+from multilogger.components.datasets.embedded import (
+    load_digits_classes,
+    load_digits_split,
+    load_pairwise_split,
+)
 from multilogger.components.datasets.labelled_data import TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS
-from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.datasets.registry import DATASETS, LIBSVM, DatasetSpec, find_dataset
 from multilogger.components.datasets.svmlight import read_splits
 from multilogger.components.errors import BadInput

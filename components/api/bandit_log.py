@@ -14,7 +14,7 @@ from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.read_log import Names, Range, check_truth
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.log.action_ids import ActionIds, size_word
+from multilogger.components.log.actions import ActionIds, size_word
 
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames

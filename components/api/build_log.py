@@ -30,7 +30,7 @@ from multilogger.components.api.read_log import (
 )
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.log.action_ids import Decisions
+from multilogger.components.log.actions import Decisions
 from multilogger.components.log.checks import check_contexts, check_features
 
 

@@ -17,13 +17,16 @@ from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed, is_number
-from multilogger.components.datasets.digits import load_digits_classes, load_digits_split
+from multilogger.components.datasets.embedded import (
+    load_digits_classes,
+    load_digits_split,
+    load_pairwise_split,
+)
 from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
-from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find_dataset
 from multilogger.components.errors import BadInput
-from multilogger.components.log.action_ids import size_word, usual_ids
+from multilogger.components.log.actions import size_word, usual_ids
 
 __all__ = ["expected_loss", "list_datasets", "load_dataset", "load_replay", "load_svmlight", "replay"]
 

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from multilogger.components.api.frames import WHERE, Rows, is_list, is_word, to_arrow
+from multilogger.components.api.frames import WHERE, Rows, is_word, to_arrow
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.columns import FEATURE
+from multilogger.components.log.files import is_list
 from multilogger.components.log.memory import densify
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.log.files import ColumnBatch, Indexed, index_labels
+from multilogger.components.log.files import ColumnBatch, Indexed, index_labels, is_list
 
 WHERE = "the log"  # what messages call a frame
 
@@ -103,13 +103,6 @@ class Rows:
     def _batch(self, name: str) -> ColumnBatch:
         batch = self.table.select([name]).combine_chunks().to_batches()[0]
         return ColumnBatch(self.where, self.numbers_of_rows, batch)
-
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is one of lists."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_word(kind: Any) -> bool:

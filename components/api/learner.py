@@ -21,7 +21,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.method import Needs
 from multilogger.components.learners.training.settings import DivergenceKind
-from multilogger.components.log.action_ids import ActionIds
+from multilogger.components.log.actions import ActionIds
 from multilogger.components.log.checks import check_loggers
 
 if TYPE_CHECKING:

@@ -13,13 +13,11 @@ from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import first_of
-from multilogger.components.log.action_ids import ActionId
+from multilogger.components.log.actions import ActionId
 from multilogger.components.log.columns import LogColumns
-from multilogger.components.log.facts import FACTS, read_facts
-from multilogger.components.log.files import READ_ERRORS
+from multilogger.components.log.files import FACTS, READ_ERRORS, TableFiles, read_facts
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.log.schema import ACTIONS
-from multilogger.components.log.table_files import TableFiles
 
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames

@@ -16,7 +16,7 @@ from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.read_log import check_given
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.log.action_ids import ActionIds, ids_of, places_of, size_word, usual_ids
+from multilogger.components.log.actions import ActionIds, ids_of, places_of, size_word, usual_ids
 
 if TYPE_CHECKING:
     from multilogger.components.api.bandit_log import BanditLog

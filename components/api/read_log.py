@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES, ActionSpace
-from multilogger.components.api.frames import WHERE, Rows, is_list
+from multilogger.components.api.frames import WHERE, Rows
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import (
     PROPENSITY_TOLERANCE,
@@ -18,7 +18,7 @@ from multilogger.components.estimators.checks import (
     checked_log_propensity,
 )
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.log.action_ids import (
+from multilogger.components.log.actions import (
     ActionIds,
     Decisions,
     choices,
@@ -27,7 +27,7 @@ from multilogger.components.log.action_ids import (
     usual_ids,
 )
 from multilogger.components.log.checks import checked_actions
-from multilogger.components.log.files import index_labels
+from multilogger.components.log.files import index_labels, is_list
 
 Names = str | Sequence[str]
 Range = tuple[float, float]

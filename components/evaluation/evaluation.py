@@ -24,11 +24,12 @@ from multilogger.components.evaluation.points import AS_THEY_ARE, CUT, DR, lambd
 from multilogger.components.evaluation.support import (
     LoggerSupport,
     Overlap,
+    Recommendation,
     logger_support,
     overlap,
+    recommend,
     support_warnings,
 )
-from multilogger.components.evaluation.trust import Recommendation, recommend
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """The reader of logs: Parquet files, streamed as batches of columns, for learning and evaluation alike.
 
 A log is one file or a folder, with any labels for loggers and contexts. That of `replay` and a person's own
-differ only in which columns are there.
+differ only in which columns are there. An Arrow table in memory is read as files are.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,9 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
-from multilogger.components.log.facts import read_facts
 
 BATCH_ROWS = 16384
+FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
 READ_ERRORS = (
     OSError,
     ValueError,
@@ -58,7 +59,7 @@ class ColumnBatch:
 
         column = self.batch.column(name)
         fixed = pa.types.is_fixed_size_list(column.type)
-        if not (fixed or pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        if not is_list(column.type):
             raise BadInput(f"{self.where}: column {name!r} must hold lists of numbers, got {column.type}")
         if column.null_count:
             raise BadInput(f"{self.where}: column {name!r} is missing in {column.null_count} rows; drop them")
@@ -151,6 +152,26 @@ class LogFiles:
             raise BadInput(f"{where} cannot be read as Parquet of the log's schema ({error})") from error
 
 
+@dataclass(frozen=True)
+class TableFiles(LogFiles):
+    """A log that stands in memory: `dataset` is an Arrow table, `base` is what messages call it."""
+
+    @property
+    def rows(self) -> int:
+        return int(self.dataset.num_rows)
+
+    @property
+    def stated_loggers(self) -> set[object]:
+        return set()
+
+    def batches(self, names: list[str]) -> Iterator[ColumnBatch]:
+        """The rows in batches of the size that files are read in, so that sums have the same bits."""
+        chosen = self.dataset.select(names).combine_chunks()
+        for start in range(0, self.rows, BATCH_ROWS):
+            for batch in chosen.slice(start, BATCH_ROWS).to_batches():
+                yield ColumnBatch(str(self.base), np.arange(start, start + len(batch), dtype=np.int64), batch)
+
+
 def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
     """Open a Parquet file, or every *.parquet below a folder; folders `logger=<label>` are a column."""
     import pyarrow.dataset as ds
@@ -166,6 +187,13 @@ def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
     except READ_ERRORS as error:
         raise BadInput(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
     return LogFiles(dataset, find_columns([str(name) for name in dataset.schema.names], contexts_given), base)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is one of lists, of any length."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 @dataclass(frozen=True)
@@ -197,3 +225,9 @@ def _side(part: ColumnBatch, name: str, validation: bool) -> ColumnBatch:
 
     keep = np.asarray(pc.fill_null(part.batch.column(name), False)) == validation
     return ColumnBatch(part.where, part.rows[keep], part.batch.filter(pa.array(keep)))
+
+
+def read_facts(schema: Any) -> dict[str, Any] | None:
+    """The facts in an Arrow schema; None of a file that somebody else wrote."""
+    known = (schema.metadata or {}).get(FACTS)
+    return None if known is None else json.loads(known)

@@ -7,10 +7,13 @@ import pyarrow.parquet as pq
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import ActionSpace
-from multilogger.components.datasets.digits import load_digits_classes, load_digits_split
+from multilogger.components.datasets.embedded import (
+    load_digits_classes,
+    load_digits_split,
+    load_pairwise_split,
+)
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.losses import find_loss
-from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import open_streamed_log, read_training_log

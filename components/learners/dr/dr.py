@@ -13,8 +13,7 @@ import torch
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.dr.method import DrSettings
-from multilogger.components.learners.dr.rows import PolicyBatch
-from multilogger.components.learners.dr.view import open_doubly_robust
+from multilogger.components.learners.dr.rows import PolicyBatch, open_doubly_robust
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
 from multilogger.components.learners.training.network_learner import open_measure

@@ -1,4 +1,4 @@
-"""The objective of doubly robust learning, and the loss model as it judges rows."""
+"""A log as doubly robust learning needs it, in memory or on disk: rows of its objective, and their risks."""
 
 import math
 from collections.abc import Iterator
@@ -10,10 +10,13 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.space import TorchSpace
+from multilogger.components.learners.dr.influence import Influence, MemoryInfluence, StreamedInfluence
+from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.loss_models.form import FoldedModel, LossForm
-from multilogger.components.learners.training.row_batches import StreamedRows
-from multilogger.components.learners.training.tensor_rows import PaddedGroups
-from multilogger.components.log.disk import StreamedLog
+from multilogger.components.learners.training.objectives import BALANCED
+from multilogger.components.learners.training.row_batches import PaddedGroups, StreamedRows
+from multilogger.components.learners.training.state import State
+from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import LogPart
 
 
@@ -125,3 +128,43 @@ class StreamedPolicyRows:
         if self.model is None:
             raise RuntimeError("set_model comes first")
         return self.model
+
+
+@dataclass(frozen=True)
+class DoublyRobustView:
+    """Rows for the policy, and what is measured of it and the loss model."""
+
+    policy: PolicyRows
+    influence: Influence
+    generator: torch.Generator
+    streamed: StreamedRows | None = None
+
+    def state(self) -> State:
+        """What the order of the next rows follows from."""
+        state = State({"generator": self.generator.get_state()})
+        return state if self.streamed is None else state | self.streamed.state()
+
+    def restore(self, state: State) -> None:
+        self.generator.set_state(state.tensors["generator"])
+        if self.streamed is not None:
+            self.streamed.restore(state)
+
+
+def open_doubly_robust(
+    log: LearnerLog, settings: DrSettings, seed: int, generator: torch.Generator
+) -> DoublyRobustView:
+    """What doubly robust learning needs beside its additive model."""
+    if isinstance(log, StreamedLog):
+        rows = StreamedRows(log, BALANCED, settings, seed)
+        return DoublyRobustView(
+            policy=StreamedPolicyRows(log, rows),
+            influence=StreamedInfluence(log, settings.clip),
+            generator=generator,
+            streamed=rows,
+        )
+    train, validation = log.part(validation=False), log.part(validation=True)
+    return DoublyRobustView(
+        policy=MemoryPolicyRows(train, settings.batch_of(log.contexts), generator),
+        influence=MemoryInfluence(train, validation, settings.clip),
+        generator=generator,
+    )

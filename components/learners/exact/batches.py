@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from multilogger.components.learners.training.objectives import Objective
-from multilogger.components.learners.training.row_batches import StreamedRows
+from multilogger.components.learners.training.row_batches import StreamedRows, TensorRows
 from multilogger.components.learners.training.settings import BatchSettings
 from multilogger.components.learners.training.state import State
-from multilogger.components.learners.training.tensor_rows import TensorRows
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import LogPart
 
@@ -102,7 +101,7 @@ class MemoryContexts:
         self, rows: SortedRows, objective: Objective, batch_size: int, generator: torch.Generator
     ) -> None:
         self.rows, self.steps, self.generator = rows, rows.steps(batch_size), generator
-        self.log_denominator = objective.log_denominator(rows.rows)
+        self.log_denominator = rows.rows.log_denominator(objective.average)
 
     def epoch(self) -> Iterator[ExactBatch]:
         return self.batches(self.steps)

@@ -15,7 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from multilogger.components.estimators.constraint import constraint_coefficients
+from multilogger.components.estimators.bounds import constraint_coefficients
 from multilogger.components.learners.exact.batches import ExactBatch, open_contexts
 from multilogger.components.learners.exact.method import ExactSettings, WeightedExactSettings
 from multilogger.components.learners.exact.multiplier import Candidates, Multiplier, log_terms

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.learners.training.tensor_rows import PaddedGroups
+from multilogger.components.learners.training.row_batches import PaddedGroups
 from multilogger.components.log.disk import Chunk, StreamedLog
 
 LEAST_SPREAD = 0.01  # added to p (1 - p), which is 0 for a label that the network is sure of

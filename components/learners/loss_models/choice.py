@@ -16,8 +16,8 @@ from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.form import ChoiceForm
 from multilogger.components.learners.loss_models.pair_sums import PairSums, RightActions
 from multilogger.components.learners.loss_models.settings import LossModelSettings
+from multilogger.components.learners.training.row_batches import PaddedGroups
 from multilogger.components.learners.training.state import State, module_state
-from multilogger.components.learners.training.tensor_rows import PaddedGroups
 from multilogger.components.policies.networks import ChanceEnsemble, EnsembleNetwork, PolicyNetwork
 
 NO_CHANCE = -1e9  # as a logarithm; minus infinity would leave no gradient where no action was wrong

@@ -1,6 +1,6 @@
-"""The constraint loop of the -reg methods (Algorithm 2, and its twin in the appendix).
+"""The -reg methods: after each step of direct learning comes the constraint loop (Algorithms 1 and 2).
 
-sum_j c_j D_f(h||h_j) <= kappa, with c_j from `estimators/constraint.py`; balanced methods have the single
+sum_j c_j D_f(h||h_j) <= kappa, with c_j from `estimators/bounds.py`; balanced methods have the single
 D_f(h||h_avg). A divergence estimator reports them; its moving average decides.
 """
 
@@ -11,18 +11,20 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.estimators.constraint import constraint_coefficients
-from multilogger.components.learners.reg.closed_form import ClosedFormEstimator
+from multilogger.components.estimators.bounds import constraint_coefficients
+from multilogger.components.learners.ips.direct import DirectLearner
 from multilogger.components.learners.reg.divergence_estimator import (
+    ClosedFormEstimator,
     DivergenceEstimator,
     Samples,
     check_loggers_known,
 )
-from multilogger.components.learners.reg.draws import Draws, float_logits
+from multilogger.components.learners.reg.draws import Draws, float_logits, open_draws
 from multilogger.components.learners.reg.method import RegSettings, WeightedRegSettings
 from multilogger.components.learners.reg.variational import VariationalEstimator
 from multilogger.components.learners.training.measure import Measure
-from multilogger.components.learners.training.objectives import constraint_shares
+from multilogger.components.learners.training.objectives import Objective, constraint_shares, rules_of
+from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.settings import DivergenceKind
 from multilogger.components.learners.training.state import State, optimiser_state, restore_optimiser
 from multilogger.components.log.disk import LearnerLog
@@ -141,3 +143,33 @@ class Constraint:
         self.samples.generator.set_state(state.tensors["generator"])
         restore_optimiser(self.optimiser, state.below("optimiser"))
         self.estimator.restore(state.below("estimator"))
+
+
+class ConstrainedLearner(DirectLearner):
+    """A network policy that descends R_mini, and after each step the divergence where it exceeds kappa."""
+
+    def __init__(
+        self, log: LearnerLog, objective: Objective, settings: RegSettings | WeightedRegSettings, seed: int
+    ) -> None:
+        floor = settings.constraint_floor if isinstance(settings, WeightedRegSettings) else 0.0
+        super().__init__(log, objective, settings, seed, rules_of(settings, settings.kappa, floor))
+        self.constraint = Constraint(
+            self.network, self.x, open_draws(log, self.rows), log, self.measure, settings, seed
+        )
+
+    def start_epoch(self) -> None:
+        self.constraint.start_epoch(self.shares)
+
+    def after_step(self) -> None:
+        self.constraint.enforce()
+
+    def record(self, epoch: int) -> EpochRecord:
+        known, pulled = self.constraint.variational(), self.constraint.pulled()
+        return self.measure.record(epoch, self.snapshot(), self.shares, known, pulled=pulled)
+
+    def state(self) -> State:
+        return super().state() | self.constraint.state().under("constraint")
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.constraint.restore(state.below("constraint"))

@@ -12,8 +12,7 @@ from torch import Tensor
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import TorchSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.training.row_batches import MemoryRows, StreamedRows
-from multilogger.components.learners.training.tensor_rows import TensorRows
+from multilogger.components.learners.training.row_batches import MemoryRows, StreamedRows, TensorRows
 from multilogger.components.log.disk import LearnerLog
 
 

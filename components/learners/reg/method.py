@@ -81,7 +81,7 @@ class BalancedRegSettings(RegSettings):
 
 def _build(estimator: str) -> "Build":
     def build(log: "LearnerLog", settings: RegSettings | WeightedRegSettings, seed: int) -> "Learner":
-        from multilogger.components.learners.reg.learner import ConstrainedLearner
+        from multilogger.components.learners.reg.constraint import ConstrainedLearner
         from multilogger.components.learners.training.objectives import OBJECTIVES
 
         return ConstrainedLearner(log, OBJECTIVES[estimator], settings, seed)

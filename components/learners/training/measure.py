@@ -1,6 +1,6 @@
 """What learners ask of a log when they measure a policy, wherever the rows are.
 
-`memory_measure.py` answers from rows in memory, `disk_measure.py` from one pass over a log on disk.
+`row_measures.py` answers from rows in memory, or from one pass over a log on disk.
 """
 
 import math
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.space import KnownLoggers
-from multilogger.components.estimators.constraint import (
+from multilogger.components.estimators.bounds import (
     constraint_coefficients,
     constraint_value,
     equivalent_rho,

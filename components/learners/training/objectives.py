@@ -30,7 +30,6 @@ from multilogger.components.learners.training.settings import (
     Weights,
     WeightSettings,
 )
-from multilogger.components.learners.training.tensor_rows import TensorRows
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,6 @@ class Objective:
     name: str
     average: bool = False
     reweighted: bool = False
-
-    def log_denominator(self, rows: TensorRows) -> Tensor:
-        return rows.log_average if self.average else rows.log_propensity
 
     def shares(self, batch: LoggedBatch, rules: Rules) -> Vector:
         """n_j lambda_j of each logger, which sum to 1: (J,). No gradient passes through them."""

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.learners.training.measure import Snapshot
-from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.network_learner import clone_best_logger, open_measure
 from multilogger.components.learners.training.objectives import WEIGHTED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State, module_state
-from multilogger.components.learners.training.warm_start import clone_best_logger
 from multilogger.components.learners.wcrm.method import WcrmSettings
 from multilogger.components.learners.wcrm.objective import GridPoint, open_objective, propensity_ratio
 from multilogger.components.log.disk import LearnerLog

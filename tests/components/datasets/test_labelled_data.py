@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from multilogger.components.datasets.digits import load_digits_split
+from multilogger.components.datasets.embedded import load_digits_split
 from multilogger.components.datasets.labelled_data import (
     LabelledData,
     append_constant,

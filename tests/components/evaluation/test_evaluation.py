@@ -16,8 +16,7 @@ from multilogger.components.evaluation.evaluation import (
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.picture import draw_evaluation
 from multilogger.components.evaluation.score_log import Scored
-from multilogger.components.evaluation.support import LoggerSupport, Overlap
-from multilogger.components.evaluation.trust import recommend
+from multilogger.components.evaluation.support import LoggerSupport, Overlap, recommend
 
 QUICK = Request(replicates=200)
 

@@ -16,9 +16,8 @@ from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.learn import Learned
 from multilogger.components.learners.methods import reads
-from multilogger.components.learners.training.disk_measure import StreamedMeasure
-from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED
+from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure
 from multilogger.components.learners.training.settings import LossShift
 from multilogger.components.learners.training.shuffle import ShuffleBuffer
 from multilogger.components.log.disk import Chunk, StreamedLog

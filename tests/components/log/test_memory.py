@@ -8,7 +8,7 @@ from scipy import sparse
 
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import log_mixture
-from multilogger.components.learners.training.tensor_rows import TensorRows
+from multilogger.components.learners.training.row_batches import TensorRows
 from multilogger.components.log.memory import TrainingLog, densify
 
 

@@ -13,9 +13,9 @@ from torch import Tensor
 from multilogger.components.actions.arrays import Actions, Matrix
 from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.actions.torch_labels import TorchLabels
+from multilogger.components.datasets.embedded import load_pairwise_split
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.datasets.losses import CROWDING
-from multilogger.components.datasets.pairwise import load_pairwise_split
 from multilogger.components.estimators.doubly_robust import balanced_doubly_robust
 from multilogger.components.learners.dr.influence import MemoryInfluence, StreamedInfluence
 from multilogger.components.learners.dr.rows import (

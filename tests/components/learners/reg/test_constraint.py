@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.constraint import constraint_value
+from multilogger.components.estimators.bounds import constraint_value
 from multilogger.components.estimators.divergences import enumerated_average_divergence, exact_divergence
-from multilogger.components.learners.reg.learner import ConstrainedLearner
+from multilogger.components.learners.reg.constraint import ConstrainedLearner
 from multilogger.components.learners.reg.variational import VariationalEstimator, variational_value
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.training.settings import DivergenceKind

@@ -2,7 +2,7 @@ import numpy as np
 import torch
 
 from multilogger.components.learners.reg.draws import CountedDraws, MemoryDraws, float_logits
-from multilogger.components.learners.training.tensor_rows import TensorRows
+from multilogger.components.learners.training.row_batches import TensorRows
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 

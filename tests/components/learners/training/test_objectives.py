@@ -11,7 +11,6 @@ from multilogger.components.actions.torch_labels import log_probability
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk, naive_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
-from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.network_learner import RiskLearner
 from multilogger.components.learners.training.objectives import (
     BALANCED,
@@ -23,6 +22,7 @@ from multilogger.components.learners.training.objectives import (
     minibatch_risk,
     shift_from,
 )
+from multilogger.components.learners.training.row_measures import MemoryMeasure
 from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.log.memory import TrainingLog
 from tests.components.every_setting import EverySetting, learn

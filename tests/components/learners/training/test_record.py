@@ -6,9 +6,9 @@ import pytest
 from multilogger.components.estimators.divergences import exact_divergence
 from multilogger.components.estimators.ips import balanced_risk
 from multilogger.components.estimators.weights import SELF_NORMALISED
-from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import NAIVE
 from multilogger.components.learners.training.record import EpochRecord, better
+from multilogger.components.learners.training.row_measures import MemoryMeasure
 from multilogger.components.log.memory import TrainingLog
 from tests.components.every_setting import EverySetting
 

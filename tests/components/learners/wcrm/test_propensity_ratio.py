@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.learners.training.disk_measure import StreamedMeasure
-from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import WEIGHTED
+from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure
 from multilogger.components.learners.wcrm.objective import propensity_ratio
 from multilogger.components.learners.wcrm.wcrm import WCRMLearner
 from multilogger.components.log.disk import StreamedLog

@@ -1,6 +1,6 @@
 import numpy as np
 
-from multilogger.components.datasets.pairwise import load_pairwise_split
+from multilogger.components.datasets.embedded import load_pairwise_split
 from multilogger.components.datasets.registry import find_dataset
 
 

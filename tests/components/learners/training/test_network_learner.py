@@ -9,11 +9,10 @@ from scipy.special import expit, rel_entr
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import log_probability
 from multilogger.components.learners.training import network_learner
-from multilogger.components.learners.training.disk_measure import StreamedMeasure
 from multilogger.components.learners.training.measure import Measure
-from multilogger.components.learners.training.memory_measure import MemoryMeasure
+from multilogger.components.learners.training.network_learner import clone_best_logger
 from multilogger.components.learners.training.objectives import NAIVE
-from multilogger.components.learners.training.warm_start import clone_best_logger
+from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure
 from multilogger.components.learners.wcrm import wcrm
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog, densify

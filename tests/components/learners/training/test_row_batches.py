@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from multilogger.components.learners.training.tensor_rows import MOST_ROWS, PaddedGroups
+from multilogger.components.learners.training.row_batches import MOST_ROWS, PaddedGroups
 
 
 def test_rows_stand_with_their_context() -> None:

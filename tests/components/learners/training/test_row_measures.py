@@ -8,9 +8,8 @@ import pytest
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk
 from multilogger.components.estimators.weights import SELF_NORMALISED
-from multilogger.components.learners.training.disk_measure import StreamedMeasure, WeightSpread
-from multilogger.components.learners.training.memory_measure import MemoryMeasure
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
+from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure, WeightSpread
 from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
