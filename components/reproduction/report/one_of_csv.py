@@ -33,8 +33,13 @@ def read_one_of_csv(text: str) -> list[OneOfRow]:
     """The rows of a file, without the standard errors that it does not have."""
     return [
         OneOfRow(
-            *(line[name] for name in ("dataset", "method", "preset")),
-            *(read_sample(line, name) for name in ("exp", "error", "full_ratio", "twin_change")),
+            dataset=line["dataset"],
+            method=line["method"],
+            preset=line["preset"],
+            exp=read_sample(line, "exp"),
+            error=read_sample(line, "error"),
+            full_ratio=read_sample(line, "full_ratio"),
+            twin_change=read_sample(line, "twin_change"),
             repeats_twin=line["constraint"] == "same",
         )
         for line in csv.DictReader(io.StringIO(text))

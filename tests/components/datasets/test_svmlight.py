@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from multilogger.components.datasets.labelled_data import TrainTest
 from multilogger.components.datasets.registry import DatasetSpec, find_dataset
 from multilogger.components.datasets.svmlight import read_splits, read_svmlight
 from multilogger.components.errors import BadInput
@@ -59,6 +60,13 @@ def test_bad_files(tmp_path: Path, text: str, rows: int | None, message: str) ->
 CLASSES = DatasetSpec("tiny", features=4, labels=3, loss="zero-one", actions="one-of")
 
 
+def read_columns(folder: Path, train: str, test: str) -> TrainTest:
+    """Splits whose rows have these classes, one a character."""
+    for name, column in (("train.svm", train), ("test.svm", test)):
+        (folder / name).write_text("".join(f"{c} 1:1 2:1 3:1\n" for c in column))
+    return read_splits(folder / "train.svm", folder / "test.svm", CLASSES, lambda: None)
+
+
 @pytest.mark.parametrize(
     ("train", "test", "classes"),
     [
@@ -70,10 +78,7 @@ CLASSES = DatasetSpec("tiny", features=4, labels=3, loss="zero-one", actions="on
 def test_train_says_where_classes_count_from(
     tmp_path: Path, train: str, test: str, classes: list[int]
 ) -> None:
-    files = [tmp_path / "train.svm", tmp_path / "test.svm"]
-    for file, column in zip(files, (train, test), strict=True):
-        file.write_text("".join(f"{c} 1:1 2:1 3:1\n" for c in column))
-    assert read_splits(*files, CLASSES, lambda: None).test.y.tolist() == classes
+    assert read_columns(tmp_path, train, test).test.y.tolist() == classes
 
 
 @pytest.mark.parametrize(
@@ -84,11 +89,8 @@ def test_train_says_where_classes_count_from(
     ],
 )
 def test_classes_that_there_are_not(tmp_path: Path, train: str, test: str, message: str) -> None:
-    files = [tmp_path / "train.svm", tmp_path / "test.svm"]
-    for file, column in zip(files, (train, test), strict=True):
-        file.write_text("".join(f"{c} 1:1 2:1 3:1\n" for c in column))
     with pytest.raises(BadInput, match=message):
-        read_splits(*files, CLASSES, lambda: None)
+        read_columns(tmp_path, train, test)
 
 
 def test_truncated_archive_is_said(tmp_path: Path) -> None:
