@@ -245,4 +245,4 @@ class Labels:
     def torch(self) -> "TorchLabels":
         from multilogger.components.actions.torch_labels import TorchLabels
 
-        return TorchLabels()
+        return TorchLabels(self.size)

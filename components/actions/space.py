@@ -42,6 +42,9 @@ class KnownLoggers(Protocol):
 class TorchSpace(Protocol):
     """The space in torch; logits are (n, size)."""
 
+    @property
+    def size(self) -> int: ...
+
     def actions(self, action: Actions) -> "Tensor":
         """Actions as the functions below take them."""
 

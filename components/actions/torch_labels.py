@@ -177,8 +177,11 @@ class KnownLoggers:
         return 2.0 * log_all - self.log_all - mixed
 
 
+@dataclass(frozen=True)
 class TorchLabels:
-    """What learners ask of the space of label vectors."""
+    """What learners ask of the space of vectors of `size` labels."""
+
+    size: int = 0
 
     actions = staticmethod(actions)
     encoded = staticmethod(encoded)

@@ -96,20 +96,24 @@ class EnsembleNetwork(PolicyNetwork):
 class ChanceEnsemble(EnsembleNetwork):
     """Members that give the chance of each of K actions to be right.
 
-    By a softmax, where one action alone is right; by a sigmoid of each, where any number may be. Which of the
-    two is part of the state.
+    By a softmax, where one action alone is right; by a sigmoid of each, where any number may be. `offset`
+    (K,) is added to their outputs: it rules out actions that nobody ever took. Both are part of the state.
     """
 
     def __init__(self, members: Sequence[PolicyNetwork], space: TorchSpace, sharpness: float = 1.0) -> None:
         super().__init__(members, space, sharpness)
         self.independent: Tensor
         self.register_buffer("independent", torch.tensor(0.0))
+        self.offset: Tensor
+        self.register_buffer("offset", torch.zeros(space.size))
 
     def chances(self, outputs: Tensor) -> Tensor:
-        return torch.sigmoid(outputs) if self.independent else super().chances(outputs)
+        z = outputs + self.offset
+        return torch.sigmoid(z) if self.independent else super().chances(z)
 
     def scores(self, outputs: Tensor) -> Tensor:
-        return logsigmoid(outputs) if self.independent else outputs
+        z = outputs + self.offset
+        return logsigmoid(z) if self.independent else z
 
 
 ENSEMBLES: dict[str, type[EnsembleNetwork]] = {"labels": EnsembleNetwork, "one-of": ChanceEnsemble}

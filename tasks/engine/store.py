@@ -65,6 +65,11 @@ class Store:
         return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.root / 'mlflow.db'}"
 
     @property
+    def own_database(self) -> Path | None:
+        """The SQLite file that MLflow's runs are kept in, unless the environment names another place."""
+        return None if os.environ.get("MLFLOW_TRACKING_URI") else self.root / "mlflow.db"
+
+    @property
     def tracks_by_server(self) -> bool:
         """An MLflow server keeps the runs' files itself; with a database they are kept in the store."""
         return self.tracking_uri.startswith(("http:", "https:", "databricks"))

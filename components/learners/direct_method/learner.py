@@ -85,7 +85,7 @@ class DirectMethodLearner:
 
     def blind_chances(self) -> Matrix:
         """Of the members whose policy was chosen."""
-        return self.model.out_of_fold(self.ensemble.own_members)
+        return self.model.out_of_fold(self.ensemble)
 
     def _soften(self, p: Matrix) -> None:
         """The sharpness of the least risk plus `pessimism` standard errors by importance sampling.

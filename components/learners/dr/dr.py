@@ -123,7 +123,7 @@ class DoublyRobustLearner:
 
     def _blind_logits(self, sharpness: float) -> Matrix:
         """Logits of every context by the policy that has not seen it: (m, q)."""
-        return self.space.sharpened(self.model.out_of_fold(self.members), sharpness)
+        return self.space.sharpened(self.model.out_of_fold(self.ensemble), sharpness)
 
     def record(self, epoch: int) -> EpochRecord:
         """The usual record, its risks doubly robust; while the model is fitted, no epoch is eligible."""

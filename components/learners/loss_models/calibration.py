@@ -39,7 +39,7 @@ class CalibrationTest:
     """`p_value` is small where the model is off.
 
     logit P(right) = `intercept` + `slope` logit(p) would mend it; `largest` is the most that this moves the
-    mean chance of a bin, as a share of it.
+    mean chance of a bin, as a share of it, or of the mean of all rows where that is more.
     """
 
     p_value: float
@@ -69,7 +69,9 @@ def calibration_test(log: TrainingLog, p: Matrix) -> CalibrationTest:
     statistic = float(total @ np.linalg.pinv(spread) @ total)
     intercept, slope = _recalibrated(z, right)
     bins = _bins(chance, right)
-    moved = [abs(float(expit(intercept + slope * logit(one.predicted))) / one.predicted - 1) for one in bins]
+    mended = [float(expit(intercept + slope * logit(one.predicted))) for one in bins]
+    said, least = [one.predicted for one in bins], float(right.mean())
+    moved = [abs(new - old) / max(old, least) for new, old in zip(mended, said, strict=True)]
     return CalibrationTest(
         p_value=float(chi2.sf(statistic, 2)),
         statistic=statistic,

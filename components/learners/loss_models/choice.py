@@ -13,13 +13,14 @@ from torch.nn.functional import log_softmax, logsigmoid
 
 from multilogger.components.actions.torch_one_of import TorchOneOf
 from multilogger.components.learners.loss_models.ensemble import LossEnsemble
-from multilogger.components.learners.loss_models.form import ChoiceForm
+from multilogger.components.learners.loss_models.form import LEAST_CHANCE, ChoiceForm
 from multilogger.components.learners.loss_models.pair_sums import PairSums, RightActions
 from multilogger.components.learners.loss_models.settings import LossModelSettings
 from multilogger.components.learners.training.row_batches import PaddedGroups
 from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.policies.networks import ChanceEnsemble, EnsembleNetwork, PolicyNetwork
 
+RULED_OUT = -30.0  # added to the output of an action that nobody took
 NO_CHANCE = -1e9  # as a logarithm; minus infinity would leave no gradient where no action was wrong
 
 
@@ -30,6 +31,9 @@ class ChoiceModel(LossEnsemble):
     if it was seen has log p_a, else the actions seen were all wrong, log(1 - sum_a p_a). Where any number may
     be right (`independent`), p_a = sigmoid(z_a), and each row speaks for itself; a loss between 0 and 1
     counts as that share of a wrong row.
+    Choice: an action that no row took has no chance. Nothing is known of it, and where rewards are rare, or
+    where all that was tried is wrong, a network that was never told otherwise would prefer it to all others.
+    For the same reason chances of independent actions start at the mean of the log.
     """
 
     form = ChoiceForm()
@@ -50,9 +54,21 @@ class ChoiceModel(LossEnsemble):
         self.action = groups.gather(torch.from_numpy(pairs.action))
         self.wrong = groups.gather(torch.from_numpy(pairs.loss.astype(np.float32)))
         self.right = groups.gather(torch.from_numpy((pairs.count - pairs.loss).astype(np.float32)))
+        self.offset = torch.full((actions,), RULED_OUT)
+        self.offset[torch.from_numpy(np.unique(pairs.action))] = 0.0
+        if independent:
+            self._start_at(1.0 - float(pairs.loss.sum() / pairs.count.sum()))
+
+    def _start_at(self, chance: float) -> None:
+        """Let every network begin at one chance of all actions."""
+        level = torch.logit(torch.tensor(chance), eps=LEAST_CHANCE)
+        for member in self.members:
+            with torch.no_grad():
+                list(member.parameters())[-1].fill_(level)
 
     def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
         action, right, wrong = self.action[groups], self.right[groups], self.wrong[groups]
+        outputs = outputs + self.offset
         if self.independent:
             z = outputs.gather(1, action)
             value = right * logsigmoid(z) + wrong * logsigmoid(-z)
@@ -65,11 +81,13 @@ class ChoiceModel(LossEnsemble):
         return -value.mean()
 
     def chances(self, outputs: Tensor) -> Tensor:
-        return torch.sigmoid(outputs) if self.independent else torch.softmax(outputs, dim=1)
+        z = outputs + self.offset
+        return torch.sigmoid(z) if self.independent else torch.softmax(z, dim=1)
 
     def network(self, members: Sequence[PolicyNetwork], sharpness: float) -> EnsembleNetwork:
         made = ChanceEnsemble(members, self.space, sharpness)
         made.independent.fill_(float(self.independent))
+        made.offset.copy_(self.offset)
         return made
 
     def held_out_score(self) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -116,10 +116,12 @@ class LossEnsemble(ABC):
         kept = torch.rand(x.shape, generator=self.generator) >= share
         return x * kept / (1.0 - share)
 
-    def out_of_fold(self, members: Sequence[PolicyNetwork] | None = None) -> Matrix:
-        """p(x) of every context by the member that has not seen it: (m, size)."""
-        chosen = self.members if members is None else members
-        tables = [self.member_chances(member, self.x[self.fold == k]) for k, member in enumerate(chosen)]
+    def out_of_fold(self, network: EnsembleNetwork | None = None) -> Matrix:
+        """p(x) of every context by who has not seen it: a member of the network, if given, or its own."""
+        members, chances = self.members, self.chances
+        if network is not None:
+            members, chances = network.own_members, network.chances
+        tables = [_chances(member, self.x[self.fold == k], chances) for k, member in enumerate(members)]
         joined = torch.empty(len(self.x), tables[0].shape[1])
         for k, table in enumerate(tables):
             joined[self.fold == k] = table
@@ -131,9 +133,7 @@ class LossEnsemble(ABC):
 
     def member_chances(self, member: nn.Module, x: Tensor) -> Tensor:
         """p(x) of contexts (n, d) by one network: (n, size)."""
-        member.eval()
-        with torch.no_grad():
-            return torch.cat([self.chances(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
+        return _chances(member, x, self.chances)
 
     def state(self) -> State:
         state = State({}, {"epoch": self.epoch})
@@ -147,6 +147,12 @@ class LossEnsemble(ABC):
         for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
             member.load_state_dict(state.below(f"member-{k}").tensors)
             restore_optimiser(optimiser, state.below(f"optimiser-{k}"))
+
+
+def _chances(member: nn.Module, x: Tensor, chances: Callable[[Tensor], Tensor]) -> Tensor:
+    member.eval()
+    with torch.no_grad():
+        return torch.cat([chances(member(block)) for block in torch.split(x, BLOCK_CONTEXTS)])
 
 
 def context_folds(contexts: int, folds: int, generator: torch.Generator) -> Tensor:

@@ -39,3 +39,13 @@ def test_runs_of_another_store_are_left_alone(store: Store, tmp_path: Path) -> N
     (tmp_path / "store-id").write_text("another store")
     Tracker(store).bury_dead_runs()
     assert MlflowClient(store.tracking_uri).get_run(theirs).info.status == "RUNNING"
+
+
+def test_a_database_that_was_being_made_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A migration that is cut off must not leave a file that MLflow refuses for ever."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    store = Store(tmp_path / "fresh").open()
+    (store.root / "mlflow.draft").write_bytes(b"cut off")
+    assert Tracker(store).client.search_experiments(max_results=1)
+    assert (store.root / "mlflow.db").is_file()
+    assert not (store.root / "mlflow.draft").exists()

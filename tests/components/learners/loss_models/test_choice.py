@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.loss_models.choice import ChoiceModel, ContestedModel, choice_model
 from multilogger.components.learners.loss_models.form import ChoiceForm, log_loss
 from multilogger.components.learners.loss_models.pair_sums import PairSums, RightActions
@@ -115,3 +116,21 @@ def test_contest_is_won_by_the_lower_held_out_loss() -> None:
     other = choice_model(x, pairs, 2, replace(SETTINGS, epochs=20), torch.Generator().manual_seed(0))
     other.restore(state)
     np.testing.assert_array_equal(other.out_of_fold(), model.out_of_fold())
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_an_action_that_nobody_took_has_no_chance(independent: bool) -> None:
+    """Though rewards are rare, and all that was tried at a context may be wrong."""
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.normal(size=(200, 2)).astype(np.float32))
+    context, action = np.repeat(np.arange(200), 2), rng.integers(3, size=400)
+    pairs = PairSums.of([(context, action, (rng.random(400) > 0.1).astype(np.float64))], 5)
+    model = ChoiceModel(x, pairs, 5, SETTINGS, torch.Generator().manual_seed(0), independent=independent)
+    if independent:
+        assert abs(model.member(0)[:, :3].mean().item() - 0.1) < 0.1
+    for _ in range(5):
+        model.run_epoch()
+    assert model.out_of_fold()[:, 3:].max() < 1e-6
+    network = model.network(model.members, GREEDY)
+    assert set(network(x).argmax(dim=1).tolist()) <= {0, 1, 2}
+    np.testing.assert_array_equal(model.out_of_fold(network), model.out_of_fold())
