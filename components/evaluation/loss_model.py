@@ -7,11 +7,9 @@ import numpy as np
 
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.loss_models.additive_network import AdditiveNetwork
-from multilogger.components.evaluation.loss_models.choice_network import ChoiceNetwork
-from multilogger.components.evaluation.loss_models.choice_ridge import ChoiceRidge
+from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
 from multilogger.components.evaluation.loss_models.cross_fitting import Apart, CrossFitted, LogShape
-from multilogger.components.evaluation.loss_models.label_ridge import LabelRidge
+from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
 
 Advance = Callable[[float], None]
 Build = Callable[[LogShape, np.random.Generator, Apart | None, Advance], CrossFitted]

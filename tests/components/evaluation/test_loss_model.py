@@ -8,11 +8,9 @@ from multilogger.components.actions.one_of import OneOf
 from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.loss_model import MODELS, DrModel, open_loss_model
-from multilogger.components.evaluation.loss_models.additive_network import AdditiveNetwork
-from multilogger.components.evaluation.loss_models.choice_network import ChoiceNetwork
-from multilogger.components.evaluation.loss_models.choice_ridge import ChoiceRidge
+from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
 from multilogger.components.evaluation.loss_models.cross_fitting import LogShape
-from multilogger.components.evaluation.loss_models.label_ridge import LabelRidge
+from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
 
 SHAPE = LogShape(30, 4, 1.0, np.arange(10) % 5)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multilogger.components.evaluation.loss_models.cross_fitting import ModelRows
-from multilogger.components.evaluation.loss_models.row_sample import RowSampler
+from multilogger.components.evaluation.loss_models.pair_networks import RowSampler
 
 CONTEXTS = 30
 
