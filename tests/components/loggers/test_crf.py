@@ -32,7 +32,8 @@ def test_fit_is_the_stationary_point_of_the_penalised_likelihood(
 
 def test_standardised_fit_does_not_depend_on_units(rng: np.random.Generator) -> None:
     data = choice_problem(rng)
-    other = LabelledData(data.x * np.float32([3.0, 0.01, 7.0]) + np.float32(2.0), data.y, data.space)
+    units = np.array([3.0, 0.01, 7.0])
+    other = LabelledData((np.asarray(data.x) * units + 2.0).astype(np.float32), data.y, data.space)
     first, second = (LinearPolicy(fit_crf(d, 0.1, standardise=True)).logits(d.x) for d in (data, other))
     np.testing.assert_allclose(first, second, atol=2e-3)
     raw = LinearPolicy(fit_crf(data, 0.1)).logits(data.x)

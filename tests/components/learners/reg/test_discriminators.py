@@ -78,7 +78,7 @@ def test_initialisation_comes_from_the_generator_alone() -> None:
         ),
         (
             lambda bank: bank.actions(bank.contexts(torch.zeros(2, 7, 5)), torch.zeros(2, 6, 3)),
-            "T needs one action of 3 labels per context, 7 for each of 2 loggers, got (2, 6, 3)",
+            "T needs one action of 3 numbers per context, 7 for each of 2 loggers, got (2, 6, 3)",
         ),
     ],
 )

@@ -131,7 +131,7 @@ def test_every_setting_says_what_it_is(method: str) -> None:
         ("minimum_steps", 0, "minimum_steps must be at least 1, got 0"),
         ("wcrm_rounds", 0, "wcrm_rounds must be at least 1, got 0"),
         ("wcrm_iterations", 0, "wcrm_iterations must be at least 1, got 0"),
-        ("context_batch", 0, "context_batch must be at least 1, got 0"),
+        ("context_batch", -1, "context_batch must be at least 0, got -1"),
         ("model_epochs", 0, "model_epochs must be at least 1, got 0"),
         ("memory_rows", 0, "memory_rows must be at least 1, got 0"),
         ("folds", 1, "folds must be at least 2, got 1; it is: networks, each blind to one fold"),
