@@ -34,16 +34,6 @@ EXPERIMENT_TAGS: dict[str, Any] = {"mlflow.experimentKind": "custom_model_develo
 NOTE_TAG = "mlflow.note.content"
 
 
-def _make_database(path: Path | None) -> None:
-    """Make the tables under another name: a migration that is cut off leaves a file that MLflow refuses."""
-    if path is None or path.exists():
-        return
-    draft = path.with_suffix(".draft")
-    draft.unlink(missing_ok=True)
-    MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
-    draft.rename(path)
-
-
 class Tracker:
     """The MLflow store of this project's store."""
 
@@ -52,7 +42,12 @@ class Tracker:
         try:
             # a fresh database breaks when several open it at once
             with FileLock(store.locks / "mlflow-setup"):
-                _make_database(store.own_database)
+                if (own := store.own_database) is not None and not own.exists():
+                    # a migration that is cut off leaves a file that MLflow refuses
+                    draft = own.with_suffix(".draft")
+                    draft.unlink(missing_ok=True)
+                    MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
+                    draft.rename(own)
                 self._client = MlflowClient(tracking_uri=store.tracking_uri)
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError) as error:
