@@ -48,7 +48,8 @@ def build_settings(method: str, values: Mapping[str, Any], space: str = "labels"
     kind = METHODS[method].settings
     defaults, of_space = asdict(kind()), asdict(preset("tuned", "", method, space))
     typed = {name: _typed(name, value, defaults[name]) for name, value in values.items()}
-    chosen = {name: of_space[name] if value == defaults[name] else value for name, value in typed.items()}
+    left = {n for n, value in typed.items() if (type(value), value) == (type(defaults[n]), defaults[n])}
+    chosen = {name: of_space[name] if name in left else value for name, value in typed.items()}
     own: dict[str, Any] = {"loss": USUAL_LOSS[space]} if "loss" in defaults else {}
     return kind(**own, **chosen)
 

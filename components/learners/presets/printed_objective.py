@@ -7,7 +7,15 @@ method and its direct twin differ in the constraint alone.
 """
 
 from multilogger.components.learners.presets.paper import EFFECTIVE_ROWS, WCRM_ROW
-from multilogger.components.learners.presets.table import CONSTRAINED, EXACT, PAPER_METHODS, TMC, Row
+from multilogger.components.learners.presets.table import (
+    CONSTRAINED,
+    DIRECT,
+    EXACT,
+    ONE_OF,
+    PAPER_METHODS,
+    TMC,
+    Row,
+)
 from multilogger.components.learners.training.settings import LossShift, Weights
 
 PRINTED_OBJECTIVE_ROWS = (
@@ -20,6 +28,7 @@ PRINTED_OBJECTIVE_ROWS = (
             "risk_rate": 1.5e-3,
         },
     ),
+    Row((*DIRECT, *CONSTRAINED, *EXACT), {"hidden": (256,), "weight_decay": 0.1}, spaces=ONE_OF),
     Row(EXACT, {"kappa": 3.0, "batch_size": 500, "patience": 30}),  # kappa from the least constraint there is
     WCRM_ROW,
     Row(

@@ -21,6 +21,7 @@ PAPER_METHODS = (*WCRM, *DIRECT, *CONSTRAINED, *EXACT)
 """The methods whose settings differ between presets."""
 
 TMC = ("tmc500", "tmc")
+ONE_OF = ("one-of",)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from multilogger.components.learners.presets.table import (
     DIRECT,
     EXACT,
     LOSS_MODELS,
+    ONE_OF,
     TMC,
     WCRM,
     Row,
@@ -48,7 +49,6 @@ TEN_LABELS = {"warm_start": 90, "warm_start_rate": 1e-2}
 # of the train contexts of digits, satimage and optdigits, with their classes, one seed: the greedy error of
 # balanced is 0.032, 0.111 and 0.021 with them, 0.029, 0.102 and 0.031 with 128 nodes, no decay and a uniform
 # start. Which of the three does it was not told apart.
-ONE_OF = ("one-of",)
 CHOICE = {"hidden": (256,), "weight_decay": 0.1, "warm_start": 20}
 
 PAPER_ROWS = (

@@ -91,7 +91,7 @@ def test_every_row_makes_a_difference(name: str, number: int) -> None:
 
 
 def test_groups_hold_every_method_once() -> None:
-    groups = (WCRM, DIRECT, CONSTRAINED, EXACT, LOSS_MODELS, ("full-information",))
+    groups = (WCRM, DIRECT, CONSTRAINED, EXACT, LOSS_MODELS, ("full-information", "full-ensemble"))
     assert sorted(name for group in groups for name in group) == sorted(METHODS)
     assert set(PAPER_METHODS) == {*WCRM, *DIRECT, *CONSTRAINED, *EXACT}
     assert {f"{e}-reg" for e in ESTIMATORS} == set(CONSTRAINED)

@@ -121,7 +121,9 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     listed = all_settings()
     assert listed.keys() == {field.name for field in fields(EverySetting)}
     assert listed["standardise"] == "scale inputs to mean 0 and variance 1"
-    assert listed["pessimism"].startswith("all but additive, dm, full-information: standard errors ")
+    assert listed["pessimism"].startswith(
+        "all but additive, dm, full-information, full-ensemble: standard errors "
+    )
     assert "balanced-exact: bound of the divergence's excess" in listed["kappa"]
     assert listed["tau"].startswith("naive-reg, weighted-reg, balanced-reg: temperature of ")
     assert listed["hidden"].startswith("all but wcrm: nodes of ")
@@ -131,12 +133,15 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     ("setting", "text"),
     [
         ("standardise", ""),
-        ("pessimism", "all but additive, dm, full-information"),
+        ("pessimism", "all but additive, dm, full-information, full-ensemble"),
         ("tau", "naive-reg, weighted-reg, balanced-reg"),
         ("hidden", "all but wcrm"),
-        ("folds", "additive, additive-soft, dm, dr"),
+        ("folds", "additive, additive-soft, dm, dr, full-ensemble"),
         ("clip", "all but full-information"),
-        ("passes_per_epoch", "all but wcrm, additive, additive-soft, dm, dr, full-information"),
+        (
+            "passes_per_epoch",
+            "all but wcrm, additive, additive-soft, dm, dr, full-information, full-ensemble",
+        ),
     ],
 )
 def test_readers_for_a_person(setting: str, text: str) -> None:
