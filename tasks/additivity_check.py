@@ -8,6 +8,7 @@ from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
 if TYPE_CHECKING:
+    from multilogger.components.actions.arrays import Matrix
     from multilogger.components.log.memory import TrainingLog
     from multilogger.components.policies.policy import LearnedPolicy
 
@@ -15,11 +16,16 @@ if TYPE_CHECKING:
 FILE = "additivity.json"
 
 
-def check_additivity(policy: "LearnedPolicy", log: "TrainingLog", run: StageRun) -> None:
-    """Test it on the validation rows, keep the result, and say so if it does not hold."""
+def check_additivity(
+    policy: "LearnedPolicy", log: "TrainingLog", run: StageRun, p: "Matrix | None" = None
+) -> None:
+    """Test it on the validation rows, keep the result, and say so if it does not hold.
+
+    `p` (m, q) stands for the policy's own chances where these were fitted to the validation rows.
+    """
     from multilogger.components.learners.loss_models.additivity import additivity_test
 
-    test = additivity_test(log, policy.mean_probabilities(log.x))
+    test = additivity_test(log, policy.mean_probabilities(log.x) if p is None else p)
     run.save_json(FILE, asdict(test) | {"rejected": test.rejected})
     run.log_metrics(
         {

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 
 FILE = "calibration.json"
 SHOWN = ("p_value", "statistic", "slope", "intercept", "largest")
-REMEDY = {
-    "dm": "'dm' may be biased here, use --method dr",
-    "dr": "'dr' corrects it where the loggers took an action, and is noisy for it",
-}
 
 
 def check_calibration(method: str, chances: "Matrix", log: "TrainingLog", run: StageRun) -> None:
@@ -27,11 +23,7 @@ def check_calibration(method: str, chances: "Matrix", log: "TrainingLog", run: S
     run.save_json(FILE, asdict(test) | {"rejected": test.rejected})
     run.log_metrics({f"calibration/{name}": getattr(test, name) for name in SHOWN})
     if test.rejected:
-        say(
-            f"the loss model is off by up to {test.largest:.0%} of a chance (p = {test.p_value:.2g}, slope "
-            f"{test.slope:.2f}, intercept {test.intercept:+.2f}; 1 and 0 are right): "
-            f"{REMEDY.get(method, 'do not trust what it says')}"
-        )
+        say(test.complaint(method))
 
 
 def calibration_found(policy: Artifact) -> tuple[float, bool] | None:

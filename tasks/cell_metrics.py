@@ -24,8 +24,9 @@ def cell_metrics(result: Evaluation) -> dict[str, float]:
         "validation_high": risk["high"],
         "validation_mean_weight": risk["mean_weight"],
         "effective_rows": risk["effective_rows"],
-        "certificate_log10": _log10(result.certificates["weighted"]["bound"]),
     }
+    if "weighted" in result.certificates:
+        metrics["certificate_log10"] = _log10(result.certificates["weighted"]["bound"])
     return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 

@@ -1,16 +1,25 @@
 """The files of a dataset artifact."""
 
+from typing import NamedTuple
+
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from multilogger.components.datasets.labelled_data import LabelledData, load_split, save_split
+from multilogger.components.actions.arrays import Actions
+from multilogger.components.datasets.labelled_data import Features, LabelledData, load_split, save_split
 from multilogger.components.datasets.losses import HAMMING, Loss, find_loss
+from multilogger.components.own_log.context_files import load_contexts as read_contexts
+from multilogger.components.own_log.write_log import CONTEXT_FOLDER
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
 
 class DatasetFacts(BaseModel):
-    """The paper's Table 1 row of a dataset, and a little more."""
+    """The paper's Table 1 row of a dataset, and a little more.
+
+    From `loggers` on, facts of a person's own log: names, the range of outcomes, rows kept for the end, and
+    how many propensities were logged: all, some or none.
+    """
 
     model_config = ConfigDict(frozen=True)
     name: str
@@ -23,6 +32,12 @@ class DatasetFacts(BaseModel):
     rows_without_label: int
     loss: str = HAMMING.name
     actions: str = "labels"
+    loggers: tuple[str, ...] = ()
+    max_loss: float = 0.0
+    reward_range: tuple[float, float] | None = None
+    test_rows: int = 0
+    propensities: str = ""
+    contexts_known: bool = True
 
     def counts(self) -> dict[str, int]:
         """How many features and labels, or actions to choose one of, there are."""
@@ -60,6 +75,22 @@ def load_facts(data: Artifact) -> DatasetFacts:
 def load_loss(data: Artifact) -> Loss:
     """The loss that the dataset is judged by."""
     return find_loss(load_facts(data).loss)
+
+
+class ContextTable(NamedTuple):
+    """Contexts (m, d) of a log, and the right action of each, which a person's own log does not say."""
+
+    x: Features
+    truth: Actions | None
+
+
+def load_contexts(data: Artifact) -> ContextTable:
+    """The contexts that the rows of a log name by number."""
+    own = data.folder / CONTEXT_FOLDER
+    if own.is_dir():
+        return ContextTable(read_contexts(own), None)
+    train = load_train(data)
+    return ContextTable(train.x, train.y)
 
 
 def load_train(data: Artifact) -> LabelledData:

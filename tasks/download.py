@@ -20,7 +20,7 @@ from multilogger.components.datasets.svmlight import read_splits
 from multilogger.components.errors import BadInput
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
-from multilogger.tasks.engine.progress import Bar
+from multilogger.tasks.engine.progress import Bar, say
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun
 
@@ -153,6 +153,10 @@ def download(settings: DownloadSettings, run: StageRun) -> None:
             )
             with run.progress("reading", 2) as advance:
                 splits = read_splits(train_file, test_file, spec, advance)
+    if numbers := splits.train.classes:
+        say(
+            f"{spec.name}: the classes {', '.join(map(str, numbers))} are the actions 0 to {len(numbers) - 1}"
+        )
     facts = save_dataset(run, spec.name, splits.train, splits.test, spec.loss)
     run.log_metrics(table1_metrics(facts))
 

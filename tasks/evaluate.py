@@ -82,7 +82,7 @@ def evaluate(
         method=learned.method,
         exp=float(loss.expected(test_logits, test.y).mean()),
         greedy=float(loss.value(learned.space.greedy(test_logits), test.y).mean()),
-        estimates={name: _with_interval(found) for name, found in estimates.items()},
+        estimates={name: with_interval(found) for name, found in estimates.items()},
         certificates={name: _terms(certificate) for name, certificate in certificates.items()},
     )
     run.file("evaluation.json").write_text(result.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -160,7 +160,8 @@ def certify_all(
     }
 
 
-def _with_interval(estimate: Estimate) -> dict[str, float]:
+def with_interval(estimate: Estimate) -> dict[str, float]:
+    """An estimate as the evaluation keeps it."""
     half = Z_95 * estimate.standard_error
     return {
         "value": estimate.value,

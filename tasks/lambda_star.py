@@ -10,13 +10,13 @@ from multilogger.components.estimators.lambda_star import (
     update_stats,
 )
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.tasks.dataset_files import load_train
+from multilogger.tasks.dataset_files import load_contexts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.learn import load_learned
 from multilogger.tasks.log_files import bandit_log_used, stream_log
-from multilogger.tasks.train_loggers import load_loggers
+from multilogger.tasks.replay import load_summary
 
 
 class LambdaStarSettings(StageSettings):
@@ -27,15 +27,15 @@ class LambdaStarSettings(StageSettings):
 def estimate_lambda_star(
     settings: LambdaStarSettings,  # noqa: ARG001 - every stage has settings
     data: Artifact,
-    loggers: Artifact,
+    loggers: Artifact,  # noqa: ARG001 - they are in the key
     log: Artifact,
     policy: Artifact,
     run: StageRun,
 ) -> None:
     """Weigh the loggers by how well their training rows speak of the policy (section 2.1.1)."""
     learned = load_learned(policy)
-    logits = learned.logits(load_train(data).x)
-    stats: tuple[LoggerStats, ...] = (LoggerStats(),) * len(load_loggers(loggers))
+    logits = learned.logits(load_contexts(data).x)
+    stats: tuple[LoggerStats, ...] = (LoggerStats(),) * len(load_summary(log))
     for batch in stream_log(log, validation=False):
         target = learned.space.log_probability(logits[batch.rows.context], batch.rows.action)
         weights = importance_weights(target, batch.rows.log_propensity)
@@ -58,5 +58,5 @@ def estimate_lambda_star(
 
 
 def load_shares(lambda_: Artifact) -> NDArray[np.float64]:
-    """n_j lambda*_j of the training rows, one a logger; they add up to 1."""
+    """n_j lambda*_j of the training rows, one per logger; they add up to 1."""
     return np.array(read_json(lambda_.folder / "lambda_star.json")["share"])

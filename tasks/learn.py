@@ -1,16 +1,21 @@
 """Stage: bandit log -> a policy, by any of the methods."""
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multilogger.components.api.policy import COLUMNS_FILE
+from multilogger.components.errors import BadInput
+from multilogger.components.learners.auto.method import AutoSettings
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.full_information.method import FullInformationSettings
 from multilogger.components.learners.loss_models.settings import AdditiveSettings
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.references import References, reference_policy
-from multilogger.components.learners.training.settings import Settings
+from multilogger.components.learners.training.method import Group, Needs
+from multilogger.components.learners.training.settings import DivergenceKind, Settings
 from multilogger.components.loggers.linear import load_policies
 from multilogger.tasks.additivity_check import check_additivity
 from multilogger.tasks.calibration_check import check_calibration
@@ -18,9 +23,10 @@ from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import stage
-from multilogger.tasks.engine.stage_run import ModelFiles, StageRun
+from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import (
+    ESTIMATED_FILE,
     bandit_log_used,
     count_log,
     load_training_log,
@@ -49,17 +55,11 @@ def learn_policy(
     else:
         policy = _learned(settings.method, settings.learner, settings.seed, data, loggers, log, run)
     policy.save(run.folder)
-    from multilogger.tasks.served_policy import output_columns
+    if (data.folder / COLUMNS_FILE).is_file():  # how a frame becomes features is part of the policy
+        shutil.copyfile(data.folder / COLUMNS_FILE, run.file(COLUMNS_FILE))
+    from multilogger.tasks.served_policy import model_files
 
-    run.offer_model(
-        ModelFiles(
-            "policy",
-            "multilogger.tasks.served_policy",
-            POLICY_FILES,
-            takes=tuple(f"x{feature}" for feature in range(policy.features)),
-            gives=output_columns(policy.space),
-        )
-    )
+    run.offer_model(model_files(run.folder))
 
 
 def load_learned(policy: Artifact) -> "LearnedPolicy":
@@ -80,12 +80,15 @@ def _learned(
 ) -> "LearnedPolicy":
     import torch
 
+    from multilogger.components.learners.auto.verdict import verdict_facts
     from multilogger.components.learners.learn import learn
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.reading import thin_log
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
-    training_log = _training_log(numbers.memory_rows, data, loggers, log)
+    if wants_policies(method, numbers):
+        _check_policies(method, loggers)
+    training_log = _training_log(method, numbers.memory_rows, data, loggers, log)
     if isinstance(numbers, FullInformationSettings):
         numbers = replace(numbers, loss=load_facts(data).loss)
     with run.progress(method, numbers.planned_epochs) as advance:
@@ -107,25 +110,50 @@ def _learned(
     for note in learned.notes:
         say(note)
     of_labels = bool(training_log.space.action_shape)
-    additive = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings)
+    additive = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings | AutoSettings)
+    if learned.verdict is not None:
+        run.save_json("portfolio.json", verdict_facts(learned.verdict))
+    if learned.starts:
+        run.save_json("starts.json", [one._asdict() for one in learned.starts])
     calibrated = learned.blind is not None and not METHODS[method].saw_labels
     if additive if of_labels else calibrated:
         if isinstance(training_log, StreamedLog):
             training_log = thin_log(training_log, numbers.memory_rows)
         if of_labels:
-            check_additivity(learned.policy, training_log, run)
+            # Of networks that were fitted to the validation rows, those that have not seen the context.
+            seen = isinstance(numbers, AdditiveSettings) and numbers.fit_all
+            p = learned.blind if seen else None
+            check_additivity(learned.policy, training_log, run, p)
         elif learned.blind is not None:
             check_calibration(method, learned.blind, training_log, run)
     return learned.policy
 
 
-def _training_log(held: int, data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog | StreamedLog":
+def wants_policies(method: str, numbers: Settings) -> bool:
+    """Whether a method cannot do without the loggers' own policies."""
+    exact = getattr(numbers, "divergence", None) == DivergenceKind.EXACT
+    return exact or Needs.LOGGER_POLICIES in METHODS[method].needs
+
+
+def _check_policies(method: str, loggers: Artifact) -> None:
+    """Refuse an own log whose loggers are not known."""
+    if not {POLICY_FILE, ESTIMATED_FILE} & loggers.files.keys():
+        raise BadInput(
+            f"{method} needs {Needs.LOGGER_POLICIES}, which the log lacks; estimate them with "
+            "--set propensities.fit=always"
+        )
+
+
+def _training_log(
+    method: str, held: int, data: Artifact, loggers: Artifact, log: Artifact
+) -> "TrainingLog | StreamedLog":
     """The log in memory, or on disk if it has more rows than may be held."""
     rows = count_log(log)
     if rows <= held:
         return load_training_log(data, loggers, log)
     say(f"the log has {rows:,} rows, more than learn.memory_rows ({held:,}): learning streams it from disk")
-    return open_learner_log(data, loggers, log)
+    # Of a long log of a person's own, tables of all contexts and actions are only made for who reads them.
+    return open_learner_log(data, loggers, log, METHODS[method].group in (Group.CONSTRAINED, Group.EXACT))
 
 
 def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:

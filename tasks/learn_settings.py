@@ -12,14 +12,16 @@ from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.components.learners.presets.table import PAPER_METHODS
 from multilogger.components.learners.references import check_reference, is_reference, reference_names
+from multilogger.components.learners.training.method import Needs
 from multilogger.components.learners.training.settings import Settings, keyed_settings, plain_settings
 from multilogger.tasks.engine.stage import SettingText, StageSettings, shown
 
 CHOICES = {
-    "method": SettingText("weighted-reg", "a learner or a reference; 'multilogger learn --help' lists them"),
+    "method": SettingText("auto", "a learner or a reference; 'multilogger learn --help' lists them"),
     "preset": SettingText(
         "tuned",
-        "paper: as printed; printed-objective: that objective, our network and rates; tuned: ours",
+        "paper: as printed; printed-objective: that objective, our network and rates; tuned: ours; "
+        "auto: from the log",
     ),
     "seed": SettingText("0", "initialisation and mini-batches"),
     "dataset": SettingText("digits", "whose preset to take"),
@@ -55,7 +57,7 @@ class LearnSettings(StageSettings):
 
     not_in_key: ClassVar[frozenset[str]] = frozenset({"preset", "dataset", "actions"})
 
-    method: str = "weighted-reg"
+    method: str = "auto"
     preset: str = "tuned"
     seed: int = Field(default=0, ge=0)
     dataset: str = "digits"
@@ -150,6 +152,17 @@ def check_actions(method: str, dataset: str, actions: str) -> None:
             f"{method} is not for {KINDS[actions]}, which {dataset} has; "
             f"choose one of {', '.join(fitting_methods(actions))}"
         )
+
+
+def check_own_log(method: str, name: str) -> None:
+    """Refuse a method that needs what a person's own log does not have."""
+    if is_reference(method):
+        raise BadInput(
+            f"{method} is a reference of replayed data; {name} is a log of its own, and every run on it "
+            "shows its loggers: choose a method that learns"
+        )
+    if Needs.TRUTH in METHODS[method].needs:
+        raise BadInput(f"{method} needs {Needs.TRUTH}, which a log does not have; choose another method")
 
 
 def check_loggers(settings: LearnSettings, loggers: int) -> None:

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING
 
 from multilogger.components.log.files import open_log_files
 from multilogger.components.log.schema import space_of
-from multilogger.tasks.dataset_files import load_facts, load_train
+from multilogger.components.propensities.policy_files import load_estimated
+from multilogger.tasks.dataset_files import load_contexts, load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import DatasetUsed
 from multilogger.tasks.replay import LOG_FOLDER, load_summary
 from multilogger.tasks.train_loggers import load_loggers
 
+ESTIMATED_FILE = "estimated.safetensors"
+
 if TYPE_CHECKING:
+    from multilogger.components.actions.arrays import Matrix
     from multilogger.components.actions.space import ActionSpace
+    from multilogger.components.datasets.labelled_data import Features
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.memory import TrainingLog
     from multilogger.components.log.reading import LogBatch
@@ -27,13 +32,15 @@ def stream_log(log: Artifact, validation: bool) -> Iterator["LogBatch"]:
     return read_rows(replace(files, validation=validation))
 
 
-def load_training_log(data: Artifact, loggers: Artifact, log: Artifact) -> "TrainingLog":
+def load_training_log(
+    data: Artifact, loggers: Artifact, log: Artifact, policies: bool = True
+) -> "TrainingLog":
     """The whole log in memory, as the learners take it."""
     from multilogger.components.log.reading import read_training_log
 
-    train = load_train(data)
-    logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
-    return read_training_log(log.folder / LOG_FOLDER, train.x, logits, train.y)
+    contexts = load_contexts(data)
+    logits = _logger_logits(contexts.x, loggers, log, policies)
+    return read_training_log(log.folder / LOG_FOLDER, contexts.x, logits, contexts.truth)
 
 
 def log_space(log: Artifact) -> "ActionSpace":
@@ -46,13 +53,25 @@ def count_log(log: Artifact) -> int:
     return open_log_files(log.folder / LOG_FOLDER, contexts_given=True).rows
 
 
-def open_learner_log(data: Artifact, loggers: Artifact, log: Artifact) -> "StreamedLog":
+def open_learner_log(
+    data: Artifact, loggers: Artifact, log: Artifact, policies: bool = True
+) -> "StreamedLog":
     """The log left on disk, as the learners take one that is too long for memory; contexts are in memory."""
     from multilogger.components.log.reading import open_streamed_log
 
-    train = load_train(data)
-    logits = tuple(policy.logits(train.x) for policy in load_loggers(loggers))
-    return open_streamed_log(log.folder / LOG_FOLDER, train.x, logits, train.y)
+    contexts = load_contexts(data)
+    logits = _logger_logits(contexts.x, loggers, log, policies)
+    return open_streamed_log(log.folder / LOG_FOLDER, contexts.x, logits, contexts.truth)
+
+
+def _logger_logits(x: "Features", loggers: Artifact, log: Artifact, policies: bool) -> "tuple[Matrix, ...]":
+    """Logits of the loggers on all contexts; of estimated ones only if a method asks for `policies`."""
+    estimated = loggers.folder / ESTIMATED_FILE
+    if not estimated.is_file():
+        return tuple(policy.logits(x) for policy in load_loggers(loggers))
+    if not policies:
+        return ()
+    return tuple(policy.logits(x) for policy in load_estimated(estimated, log_space(log)))
 
 
 def bandit_log_used(inputs: Mapping[str, Artifact]) -> DatasetUsed:

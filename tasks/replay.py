@@ -1,4 +1,4 @@
-"""Stage: loggers and train data -> the bandit log, a Parquet dataset with one file a logger and pass."""
+"""Stage: loggers and train data -> the bandit log, a Parquet dataset with one file per logger and pass."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from multilogger.components.errors import BadInput
-from multilogger.components.log.schema import (
-    ROW_GROUP_ROWS,
-    LogOrigin,
-    LogRows,
-    log_file,
-    log_schema,
-    to_table,
-)
+from multilogger.components.log.schema import LogOrigin, LogRows, log_file, log_schema
+from multilogger.components.log.writing import RowWriter
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 from multilogger.tasks.dataset_files import load_facts, load_loss, load_train
-from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.artifact import MANIFEST, Artifact
 from multilogger.tasks.engine.progress import Bar
 from multilogger.tasks.engine.stage import IntList, StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
@@ -50,7 +44,7 @@ class ReplaySettings(StageSettings):
         passes = self.passes * loggers if len(self.passes) == 1 else self.passes
         if len(passes) != loggers:
             raise BadInput(
-                f"passes has {len(passes)} numbers for {loggers} loggers; give one, or one a logger"
+                f"passes has {len(passes)} numbers for {loggers} loggers; give one, or one per logger"
             )
         return passes
 
@@ -69,12 +63,17 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
             tally = _Tally()
             for r in range(passes[j]):
                 origin = LogOrigin(name, settings.seed, j, policy.alpha, r)
-                schema = log_schema(train.space, len(policies), origin)
+                schema = log_schema(train.space, len(policies), origin, train.classes)
                 rows = _counted(replay_pass(train.space, logits, train.y, j, r, plan, loss), tally, advance)
                 _write_file(run, rows, schema, j, r)
             summary[logger_name(j)] = tally.summary()
     run.save_json("summary.json", summary)
     run.log_metrics({f"{kind}/{who}": v for who, values in summary.items() for kind, v in values.items()})
+
+
+def load_split_by(log: Artifact) -> SplitBy:
+    """What the validation rows were drawn from."""
+    return SplitBy(read_json(log.folder / MANIFEST)["settings"]["split_by"])
 
 
 def load_summary(log: Artifact) -> dict[str, dict[str, float]]:
@@ -114,21 +113,8 @@ def _counted(batches: Iterator[LogRows], tally: _Tally, advance: Bar) -> Iterato
 def _write_file(
     run: StageRun, batches: Iterator[LogRows], schema: "pa.Schema", logger: int, pass_: int
 ) -> None:
-    """Stream batches into one file, in row groups of a fixed size."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """Stream batches into one file."""
     path = run.file(str(log_file(run.folder / LOG_FOLDER, logger, pass_).relative_to(run.folder)))
-    waiting: list[pa.Table] = []
-    count = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with RowWriter(path, schema) as writer:
         for rows in batches:
-            waiting.append(to_table(rows, schema))
-            count += len(rows.delta)
-            while count >= ROW_GROUP_ROWS:
-                whole = pa.concat_tables(waiting).combine_chunks()
-                writer.write_table(whole.slice(0, ROW_GROUP_ROWS).combine_chunks())
-                waiting = [whole.slice(ROW_GROUP_ROWS)]
-                count -= ROW_GROUP_ROWS
-        if count:
-            writer.write_table(pa.concat_tables(waiting).combine_chunks())
+            writer.add(rows)

@@ -69,7 +69,9 @@ def logger_name(index: int) -> str:
 
 
 def load_loggers(loggers: Artifact) -> list[LinearPolicy]:
-    """h_1..h_J in order."""
+    """h_1..h_J in order; none where they are not known, as of a person's own log."""
+    if not (loggers.folder / POLICY_FILE).is_file():
+        return []
     policies = load_policies(loggers.folder / POLICY_FILE)
     return [policies[logger_name(j)] for j in range(len(policies) - 1)]
 

@@ -65,7 +65,7 @@ def log_probability_at(
 ) -> Vector:
     """log h(y|x) of rows that share contexts, from logits (m, q) and the context (n,) of each row: (n,).
 
-    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the costly one, is taken once a context, and not
+    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the costly one, is taken once per context, and not
     even that if `normaliser` (m,) is given.
     """
     _check_labels(logits, y)

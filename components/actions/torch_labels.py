@@ -59,7 +59,7 @@ def log_probability(logits: Tensor, y: Tensor) -> Tensor:
 def log_probability_at(logits: Tensor, context: Tensor, y: Tensor) -> Tensor:
     """log h(y|x) of rows that share contexts, from logits (m, q) and the context (n,) of each row: (n,).
 
-    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the costly one, is taken once a context.
+    sum_l y_l z_l - sum_l log(1 + exp z_l); the second sum, the costly one, is taken once per context.
     """
     log_none = logsigmoid(-logits).sum(dim=1)
     # Rows of one context add up in the gradient; index_select does that several times faster than indexing.

@@ -1,7 +1,7 @@
 """The bandit log of scripts and notebooks: rows of several loggers, from frames, files or arrays."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -10,30 +10,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
-from multilogger.components.api.features import FeatureColumns
-from multilogger.components.api.read_log import Names, Range, check_truth
+from multilogger.components.api.companions import Companions
+from multilogger.components.api.read_log import Names, Range
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.actions import ActionIds, size_word
+from multilogger.components.log_formats.other_formats import OtherFormats
 
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames
-    from multilogger.components.api.check_log import LogReport
     from multilogger.components.api.policy import Policy
+    from multilogger.components.checks.report import LogReport
+    from multilogger.components.propensities.report import PropensityReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BanditLog:
+class BanditLog(Companions, OtherFormats):
     """Rows of one or several loggers: what was seen, what was done, what it cost, how likely it was.
 
-    Make one with `from_pandas`, `from_polars`, `from_arrow`, `from_frame`, `from_parquet` or `from_arrays`.
+    Make one with `from_pandas`, `from_polars`, `from_arrow`, `from_frame`, `from_parquet`, `from_arrays`,
+    or from another program's log with `from_obp`, `from_vw` or `from_coba`.
     An action is one of K, or a vector of q labels, each 0 or 1; `space` says which.
 
     `x` (m, d) are the contexts and `context` (n,) the context of each row; `action` (n,) counts into the ids
     `actions`, or is (n, q), `actions` being the names of the labels; `loss` (n,) in [0, `max_loss`];
     `log_propensity` (n,) under the row's own logger, `log_propensities` (n, J) under every logger where they
-    are known; `logger` (n,) counts into the names `loggers`. `logger_policies` and `truth`, the right action
-    of each context, are companions that some methods need.
+    are known, NaN where they are not; `logger` (n,) counts into the names `loggers`. `logger_policies` and
+    `truth`, the right action of each context, are companions that some methods need. After
+    `estimate_propensities`, `estimated` (n, J) says which propensities were not logged.
 
     >>> import numpy as np, pandas as pd, multilogger as ml
     >>> frame = pd.DataFrame({"age": [31, 45, 28, 60], "mail": [1, 0, 1, 1], "call": [0, 0, 1, 0],
@@ -67,6 +72,8 @@ class BanditLog:
     validation: NDArray[np.bool_] | None = None
     logger_policies: "tuple[Policy, ...]" = field(default=())
     truth: Actions | None = None
+    estimated: NDArray[np.bool_] | None = None
+    propensity_report: "PropensityReport | None" = None
 
     @classmethod
     def from_frame(
@@ -82,7 +89,7 @@ class BanditLog:
         propensities: Names | Mapping[Any, str] | None = None,
         log_propensities: Names | Mapping[Any, str] | None = None,
         logger: str | None = None,
-        features: Names | None = None,
+        features: Names | FeatureColumns | None = None,
         context: str | None = None,
         contexts: Any = None,
         time: str | None = None,
@@ -101,15 +108,16 @@ class BanditLog:
                 the log in ascending order. The policy gives its probabilities in this order.
             reward: column of rewards; a loss is then the largest reward minus the row's.
             loss: column of losses, 0 or more. Without `reward` and `loss`: column loss, delta or reward.
-            propensity: probability of the action under the row's own logger, when it acted.
-            log_propensity: its natural logarithm. Without either: column log_propensity, propensity, pscore.
+            propensity: probability of the action under the row's own logger, when it acted; NaN if unknown.
+            log_propensity: its natural logarithm. Without either: column log_propensity, propensity, pscore;
+                without any, see `estimate_propensities`.
             propensities: probabilities under every logger, which balanced methods need: a column of lists or
                 several columns, in the ascending order of the loggers' labels, or a mapping from logger to
                 column.
             log_propensities: their logarithms. Without either: a column of one of these names, if any.
             logger: column of labels of any kind. Without it: column logger, or one logger if there is none.
-            features: columns of numbers, of words (one feature per word) or of lists. Without it: column x,
-                or x0, x1, ...
+            features: columns of numbers, of words (one feature per word) or of lists; or the `columns` of a
+                policy, which the log is to judge or to follow. Without it: column x, or x0, x1, ...
             context: column of ids; rows of one id share their features. Without it: column context, or, if
                 there is none, every row is a context of its own.
             contexts: a frame of the features of each context, where they do not stand in the rows. Its column
@@ -155,6 +163,7 @@ class BanditLog:
         x: Features | ArrayLike,
         action: ArrayLike,
         *,
+        names: Sequence[str] | None = None,
         actions: Iterable[Any] | None = None,
         reward: ArrayLike | None = None,
         loss: ArrayLike | None = None,
@@ -173,11 +182,12 @@ class BanditLog:
 
         `action` is (n,), one id per row, or label vectors (n, q); (n, 1) is one label.
         With `context` (n,), the row of x of each logged row, x is (m, d) and holds each context once.
+        `names` are those of the features, x0, x1, ... by default; a policy finds them in a frame.
         """
         from multilogger.components.api.build_log import log_of_arrays
 
         return log_of_arrays(
-            x, action, actions=actions, rewards=reward, losses=loss, propensity=propensity,
+            x, action, names=names, actions=actions, rewards=reward, losses=loss, propensity=propensity,
             log_propensity=log_propensity, propensities=propensities, log_propensities=log_propensities,
             logger=logger, context=context, time=time, validation=validation, max_loss=max_loss,
             reward_range=reward_range,
@@ -212,28 +222,17 @@ class BanditLog:
         rows = split_rows(self, test, by, seed)
         return self.take(np.flatnonzero(~rows)), self.take(np.flatnonzero(rows))
 
+    def of(self, *loggers: str) -> "BanditLog":
+        """The rows of the named loggers alone, for example to judge one logger by the rows of another."""
+        from multilogger.components.api.split_log import rows_of_loggers
+
+        return rows_of_loggers(self, loggers)
+
     def take(self, rows: NDArray[np.integer[Any]]) -> "BanditLog":
         """The given rows with their contexts alone, in the given order."""
         from multilogger.components.api.split_log import take_rows
 
         return take_rows(self, rows)
-
-    def with_logger_policies(self, policies: Sequence[Any] | Mapping[Any, Any]) -> "BanditLog":
-        """The log with the policies of its loggers, by name or in the order of `loggers`.
-
-        A policy is what `evaluate` takes: of this package, or with a `predict_proba`. The `-exact` methods
-        need them.
-        """
-        from multilogger.components.api.policy import policies_of_loggers
-
-        return replace(self, logger_policies=policies_of_loggers(self, policies))
-
-    def with_truth(self, truth: ArrayLike) -> "BanditLog":
-        """The log with the right action of each context, which `FullInformation` alone looks at.
-
-        Ids (m,), or true labels (m, q).
-        """
-        return replace(self, truth=check_truth(truth, int(self.x.shape[0]), self.space, self.actions))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows to one Parquet file that `from_parquet` and `multilogger evaluate` read.

@@ -1,6 +1,6 @@
 """From named columns of a frame, or from arrays, to a bandit log."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.bandit_log import BanditLog
-from multilogger.components.api.features import Contexts, FeatureColumns, read_contexts
-from multilogger.components.api.frames import WHERE, Rows, to_arrow
+from multilogger.components.api.contexts import Contexts, read_contexts
 from multilogger.components.api.read_log import (
     Losses,
     Names,
@@ -30,6 +29,8 @@ from multilogger.components.api.read_log import (
 )
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.features.columns import FeatureColumns
+from multilogger.components.features.frames import WHERE, Rows, to_arrow
 from multilogger.components.log.actions import Decisions
 from multilogger.components.log.checks import check_contexts, check_features
 
@@ -46,7 +47,7 @@ class ColumnNames(TypedDict, total=False):
     propensities: Names | Mapping[Any, str] | None
     log_propensities: Names | Mapping[Any, str] | None
     logger: str | None
-    features: Names | None
+    features: Names | FeatureColumns | None
     context: str | None
     time: str | None
     validation: str | None
@@ -89,6 +90,7 @@ def log_of_arrays(
     x: Features | ArrayLike,
     action: ArrayLike,
     *,
+    names: Sequence[str] | None,
     actions: Iterable[Any] | None,
     rewards: ArrayLike | None,
     losses: ArrayLike | None,
@@ -114,18 +116,16 @@ def log_of_arrays(
     given: Any = x if sparse.issparse(x) else as_numbers(x, "x").astype(np.float32)
     if given.ndim != 2:
         raise BadInput(f"x must be (n, d), one row of features per context, got shape {given.shape}")
-    columns = FeatureColumns.numbered(given.shape[1])
+    columns = FeatureColumns.numbered(given.shape[1], names)
     is_log = propensity is None
     own = log_propensity if is_log else propensity
-    if own is None:
-        raise _lacking("the propensity", "propensity or log_propensity")
     every = log_propensities if propensities is None else propensities
     number = np.arange(rows) if context is None else np.asarray(context, dtype=np.int64)
     return _checked(
         contexts=Contexts(columns(given), columns, number, known=context is not None),
         decisions=decisions,
         losses=_losses(rewards, losses, decisions.space, max_loss, reward_range),
-        own=check_own(own, is_log),
+        own=np.full(rows, np.nan) if own is None else check_own(own, is_log),
         who=who_acted(logger, rows),
         every=every,
         are_log=log_propensities is not None,
@@ -164,6 +164,9 @@ def _checked(
     check_contexts(contexts.context, int(contexts.x.shape[0]))
     if isinstance(contexts.x, np.ndarray):
         check_features(contexts.x, contexts.columns.width, WHERE, np.arange(len(contexts.x)))
+    table = None if every is None else check_all(every, are_log, own, who, mapped)
+    if table is not None:
+        own = np.where(np.isnan(own), table[np.arange(len(own)), who.logger], own)
     return BanditLog(
         x=contexts.x,
         columns=contexts.columns,
@@ -176,7 +179,7 @@ def _checked(
         log_propensity=own,
         logger=who.logger,
         loggers=who.names,
-        log_propensities=None if every is None else check_all(every, are_log, own, who, mapped),
+        log_propensities=table,
         contexts_known=contexts.known,
         reward_range=losses.reward_range,
         time=time,
@@ -228,7 +231,7 @@ def _read_own(rows: Rows, columns: ColumnNames) -> Vector:
     if own is None:
         own, is_log = first_of(rows, ("propensity", "pscore")), False
     if own is None:
-        raise _lacking("the propensity", "propensity or log_propensity")
+        return np.full(len(rows), np.nan)
     return check_own(rows.numbers(own, "propensity"), is_log)
 
 

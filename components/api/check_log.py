@@ -1,133 +1,119 @@
-"""What a log holds, how well its loggers cover each other, and what to mend before it is learned from."""
+"""`BanditLog.check`: a log in memory as the looks of `components/checks` take it, also under a policy."""
 
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.api.companions import REMEDY, estimated_note, estimated_shares, known_table
 from multilogger.components.api.policy import as_policy
-from multilogger.components.api.text import html_table, text_table
-from multilogger.components.errors import BadInput
-from multilogger.components.estimators.weights import importance_weights, log_mixture
+from multilogger.components.checks.batches import CheckBatch, LogFacts, Places, feature_keys, mixed
+from multilogger.components.checks.check import check
+from multilogger.components.checks.drift import block_edges
+from multilogger.components.checks.findings import Finding
+from multilogger.components.checks.report import LogReport
+from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog
-from multilogger.components.evaluation.support import (
-    DETERMINISTIC,
-    Overlap,
-    logger_support,
-    overlap,
-    support_warnings,
-)
-from multilogger.components.log.checks import check_loggers
-
-WEIGHTS = {
-    "policy": "mean weight and effective rows: the policy over the logger, on the logger's rows",
-    "average": "mean weight and effective rows: the logger over the average of all, on all rows",
-    "uniform": "mean weight and effective rows: a uniform policy over the logger, on the logger's rows",
-}
-OFF_ONE = 0.05  # a smaller error in all propensities is hardly worth a word
-
-
-@dataclass(frozen=True)
-class LoggerCheck:
-    """One logger: its rows and mean loss, the spread of its propensities, and the weights of `LogReport`."""
-
-    name: str
-    rows: int
-    mean_loss: float
-    propensities: tuple[float, float, float]  # the least, the median, the largest
-    weights: Overlap
-
-
-@dataclass(frozen=True, repr=False)
-class LogReport:
-    """What `BanditLog.check` found. `mend` says what is wrong, `notes` what the log does without.
-
-    A mean weight is 1 in expectation if the propensities are right. It is that of the policy that was asked
-    about, h/h_j. Without one it is h_j/h_avg, never above n/n_j, which soon tells a wrong propensity;
-    where the propensities of other loggers are not known, it is that of a uniform policy, which is below 1
-    where a logger leaves actions out.
-    """
-
-    log: str
-    weights: str
-    loggers: tuple[LoggerCheck, ...]
-    mend: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is nothing to mend."""
-        return not self.mend
-
-    def __repr__(self) -> str:
-        return "\n".join([
-            self.log,
-            "",
-            *text_table(self._table()),
-            f"({WEIGHTS[self.weights]})",
-            "",
-            *self._lines(),
-        ])  # fmt: skip
-
-    def _repr_html_(self) -> str:
-        lines = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
-        return f"<p>{escape(self.log)}</p>{html_table(self._table())}<ul>{lines}</ul>"
-
-    def _lines(self) -> list[str]:
-        mend = [f"Mend: {line}." for line in self.mend] or ["Nothing to mend."]
-        return [*mend, *(f"Note: {line}." for line in self.notes)]
-
-    def _table(self) -> list[dict[str, str]]:
-        return [
-            {
-                "logger": line.name,
-                "rows": f"{line.rows:,}",
-                "mean loss": f"{line.mean_loss:.3f}",
-                "least propensity": f"{line.propensities[0]:.2g}",
-                "median": f"{line.propensities[1]:.2g}",
-                "largest": f"{line.propensities[2]:.2g}",
-                "mean weight": f"{line.weights.mean_weight:.3f}",
-                "effective rows": f"{line.weights.effective_rows:,.0f}",
-            }
-            for line in self.loggers
-        ]
+from multilogger.components.evaluation.support import logger_support, overlap, support_warnings
+from multilogger.components.log.files import BATCH_ROWS
+from multilogger.components.log.memory import densify
 
 
 def check_log(log: BanditLog, policy: Any = None) -> LogReport:
-    """Look at every logger of a log; see `LogReport`."""
-    mend = list(_bad_loggers(log))
-    if policy is not None:
-        kind, scored = "policy", _scored(log, as_policy(policy, log).logits(log.x))
-        weights = [overlap(scored.weights[log.logger == j]) for j in range(len(log.loggers))]
-        whole = scored.weights if scored.average_weights is None else scored.average_weights
-        mend += support_warnings(scored, logger_support(scored), overlap(whole))
-    elif log.log_propensities is not None:
-        average = _log_average(log, log.log_propensities)
-        kind, weights = "average", [overlap(np.exp(own - average)) for own in log.log_propensities.T]
-        mend += [line for j, over in enumerate(weights) if (line := _off_one(log.loggers[j], over))]
-    else:
-        uniform = log.space.log_probability(np.zeros((1, log.space.size)), log.action[:1])
-        shares = importance_weights(np.repeat(uniform, len(log)), log.log_propensity)
-        kind, weights = "uniform", [overlap(shares[log.logger == j]) for j in range(len(log.loggers))]
-    return LogReport(
-        log=repr(log),
-        weights=kind,
-        loggers=tuple(_logger(log, j, over) for j, over in enumerate(weights)),
-        mend=tuple(mend),
-        notes=tuple(_notes(log)),
-    )
+    """Look at every logger of a log; see `LogReport`. Missing propensities are estimated for this look."""
+    missing = np.isnan(log.log_propensity)
+    log, found = log.estimate_propensities() if missing.any() else log, []
+    if missing.any():
+        what = f"{int(missing.sum()):,} of {len(log):,} rows have no propensity; those shown are estimated"
+        found.append(Finding("propensities-missing", "unsafe", what, float(missing.mean()), REMEDY))
+    found += list(_estimate_findings(log))
+    if policy is None:
+        return check(LogInMemory(log), policy_findings=found)
+    scored = _scored(log, as_policy(policy, log).logits(log.x))
+    weights = [overlap(scored.weights[log.logger == j]) for j in range(len(log.loggers))]
+    whole = scored.weights if scored.average_weights is None else scored.average_weights
+    lines = support_warnings(scored, logger_support(scored), overlap(whole))
+    return check(LogInMemory(log), weights, [*found, *(policy_finding(line, scored) for line in lines)])
 
 
-def _log_average(log: BanditLog, log_propensities: Matrix) -> Vector:
-    return log_mixture(log_propensities, np.bincount(log.logger, minlength=len(log.loggers)).astype(float))
+def _estimate_findings(log: BanditLog) -> Iterator[Finding]:
+    """What is estimated, and which logged propensities do not agree with the estimate."""
+    if (note := estimated_note(log)) is not None:
+        what, _, remedy = note.rstrip(".").partition(": ")
+        yield Finding("propensities-estimated", "note", what, estimated_shares(log)[1], remedy)
+    if log.propensity_report is not None:
+        for line in log.propensity_report.findings:
+            what, _, remedy = line.rstrip(".").partition("; ")
+            yield Finding("propensities-off-estimate", "mend", what, log.propensity_report.worst, remedy)
+
+
+def policy_finding(line: str, scored: ScoredLog) -> Finding:
+    """A warning of how the log covers a policy."""
+    what, _, remedy = line.partition(": ")
+    figure = float(scored.weights.mean())
+    return Finding("policy-support", "mend", what, figure, remedy or "take a policy closer to the loggers")
+
+
+class LogInMemory:
+    """The rows of a `BanditLog`, in batches of the size that files are read in."""
+
+    def __init__(self, log: BanditLog) -> None:
+        self._log = log
+        self._time = None if log.time is None else times(log.time)
+        self.facts = LogFacts(
+            title=repr(log),
+            loggers=log.loggers,
+            actions=tuple(str(one) for one in log.actions),
+            space=log.space,
+            features=log.columns.names,
+            counts=np.bincount(log.logger, minlength=len(log.loggers)).astype(np.float64),
+            max_loss=log.max_loss,
+            contexts_known=log.contexts_known,
+            all_propensities=known_table(log) is not None,
+            policies_known=bool(log.logger_policies),
+            time_edges=None if self._time is None else block_edges(self._time),
+            words="loss" if log.reward_range is None else "reward",
+        )
+
+    def batches(self) -> Iterator[CheckBatch]:
+        for start in range(0, len(self._log), BATCH_ROWS):
+            yield self._batch(slice(start, start + BATCH_ROWS))
+
+    def _batch(self, rows: slice) -> CheckBatch:
+        log = self._log
+        context, every = log.context[rows], known_table(log)
+
+        def features(places: Places) -> NDArray[np.float32]:
+            return densify(log.x[context[places]])
+
+        return CheckBatch(
+            facts=self.facts,
+            logger=log.logger[rows],
+            action=log.action[rows],
+            loss=log.loss[rows],
+            log_propensity=log.log_propensity[rows],
+            log_propensities=None if every is None else every[rows],
+            context=mixed(context) if log.contexts_known else feature_keys(log.x[context]),
+            features=features,
+            time=None if self._time is None else self._time[rows],
+            validation=None if log.validation is None else log.validation[rows],
+        )
+
+
+def times(values: NDArray[np.generic]) -> Vector:
+    """Numbers or times as numbers, in whatever unit: (n,)."""
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]").astype(np.int64).astype(np.float64)
+    return np.asarray(values, dtype=np.float64)
 
 
 def _scored(log: BanditLog, logits: Matrix) -> ScoredLog:
     """The rows under a policy given by its logits on all contexts (m, q)."""
-    likeliest, every = log.space.greedy(logits), log.log_propensities
+    likeliest, every = log.space.greedy(logits), known_table(log)
+    counts = np.bincount(log.logger, minlength=len(log.loggers)).astype(float)
     return ScoredLog(
         names=log.loggers,
         logger=log.logger,
@@ -136,67 +122,7 @@ def _scored(log: BanditLog, logits: Matrix) -> ScoredLog:
         log_propensity=log.log_propensity,
         log_target=log.space.log_probability_at(logits, log.context, log.action),
         max_loss=log.max_loss,
-        log_average=None if every is None else _log_average(log, every),
+        log_average=None if every is None else log_mixture(every, counts),
         is_greedy=log.space.same(likeliest[log.context], log.action),
         log_greedy=log.space.log_probability(logits, likeliest)[log.context],
-    )
-
-
-def _bad_loggers(log: BanditLog) -> list[str]:
-    """What makes a logger useless, each by itself."""
-    found = []
-    for j, name in enumerate(log.loggers):
-        rows = log.logger == j
-        try:
-            check_loggers([name], np.zeros(int(rows.sum()), dtype=np.int64), log.loss[rows])
-        except BadInput as error:
-            found.append(str(error))
-            continue
-        if float(np.median(np.exp(log.log_propensity[rows]))) > DETERMINISTIC:
-            found.append(
-                f"logger {name} is all but deterministic (median propensity above {DETERMINISTIC}): its rows "
-                "say nothing of other actions; let it explore"
-            )
-    return found
-
-
-def _off_one(name: str, over: Overlap) -> str | None:
-    """A mean weight of h_j/h_avg that chance does not explain."""
-    off = abs(over.mean_weight - 1.0)
-    if off <= OFF_ONE or off <= 3.0 * over.standard_error:
-        return None
-    return (
-        f"the mean weight of logger {name} is {over.mean_weight:.3f} ± {over.standard_error:.3f} where 1 is "
-        "expected: propensities are wrong, or the loggers met contexts of different kinds"
-    )
-
-
-def _notes(log: BanditLog) -> list[str]:
-    found = []
-    if log.log_propensities is None and len(log.loggers) > 1:
-        found.append("the propensities under every logger are not known: no balanced methods and estimates")
-    if not log.contexts_known:
-        found.append("there are no context ids: every row is taken as a context of its own")
-    if not log.logger_policies:
-        found.append("the loggers' policies are not known: no -exact methods, no bound of the weights")
-    if not log.space.action_shape:
-        taken = np.bincount(log.action, minlength=log.space.size)
-        if never := int((taken == 0).sum()):
-            first = log.actions[int(np.argmin(taken))]
-            found.append(
-                f"{never} of {log.space.size} actions were never taken, the first being {first!r}: no row "
-                "says what they cost"
-            )
-    return found
-
-
-def _logger(log: BanditLog, logger: int, weights: Overlap) -> LoggerCheck:
-    rows = log.logger == logger
-    least, median, largest = np.quantile(np.exp(log.log_propensity[rows]), (0.0, 0.5, 1.0)).tolist()
-    return LoggerCheck(
-        name=log.loggers[logger],
-        rows=int(rows.sum()),
-        mean_loss=float(log.loss[rows].mean()),
-        propensities=(least, median, largest),
-        weights=weights,
     )

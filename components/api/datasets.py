@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from multilogger.components.api.bandit_log import BanditLog
-from multilogger.components.api.features import FeatureColumns
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed, is_number
 from multilogger.components.datasets.embedded import (
@@ -26,9 +25,19 @@ from multilogger.components.datasets.labelled_data import LabelledData, TrainTes
 from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
 from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find_dataset
 from multilogger.components.errors import BadInput
+from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.actions import size_word, usual_ids
 
-__all__ = ["expected_loss", "list_datasets", "load_dataset", "load_replay", "load_svmlight", "replay"]
+__all__ = [
+    "expected_loss",
+    "export_obd",
+    "list_datasets",
+    "load_dataset",
+    "load_obd",
+    "load_replay",
+    "load_svmlight",
+    "replay",
+]
 
 EMBEDDED = {
     "digits": load_digits_split,
@@ -72,6 +81,47 @@ def load_svmlight(
     return read_svmlight(place, DatasetSpec(place.name, features, size, actions=kind), rows=None)
 
 
+def load_obd(campaign: str = "men", base: str | Path = ".", *, affinities: bool = False) -> BanditLog:
+    """The logs of the Open Bandit Dataset, small or full, as published: loggers bts and random, clicks.
+
+    An action is an item; the context is the position and the features of the user, words all of them, so
+    that the same item at another position is another decision. The propensities under random are known for
+    all rows, those under bts for its own rows alone: `estimate_propensities(time=True)` models the others.
+    The log has its times.
+
+    Args:
+        campaign: men (34 items), all (80) or women (46).
+        base: the folder that has obd/random and obd/bts, or that has random and bts.
+        affinities: whether the user's affinity to every item is a feature; in the small version less than
+            two in a thousand are not 0.
+    """
+    from multilogger.components.log_formats.obd import read_obd
+
+    read = read_obd(base, campaign, affinities)
+    return BanditLog.from_frame(
+        read.table,
+        action="item_id",
+        actions=read.items,
+        reward="click",
+        reward_range=(0.0, 1.0),
+        propensity="propensity_score",
+        propensities={"bts": "propensity_bts", "random": "propensity_random"},
+        logger="logger",
+        features=list(read.features),
+        time="timestamp",
+    )
+
+
+def export_obd(campaign: str = "men", base: str | Path = ".", folder: str | Path = "obd-men") -> Path:
+    """The same logs as files for the command line: log.parquet, and columns.toml for --columns.
+
+    `multilogger learn --columns obd-men/columns.toml --method balanced` learns from them.
+    """
+    from multilogger.components.log_formats import obd
+
+    return obd.export_obd(base, campaign, folder)
+
+
 def load_replay(name: str = "digits", **settings: Any) -> BanditLog:
     """`replay` of the train split of an embedded dataset, with its own loss."""
     return replay(load_dataset(name).train, loss=find_dataset(name).loss, **settings)
@@ -93,7 +143,7 @@ def replay(
     """A log of linear loggers that act on labelled data, as the stages `train-loggers` and `replay` make it.
 
     The log has its loggers' policies and the right actions as companions. The ids of one-of actions are the
-    numbers of their classes.
+    numbers of their classes, as their file has them.
 
     Args:
         data: contexts and the right action of each.
@@ -134,7 +184,7 @@ def replay(
         for r in range(count)
         for part in replay_pass(data.space, logits, data.y, j, r, plan, paid)
     ]
-    columns, actions = FeatureColumns.numbered(data.features), usual_ids(data.space)
+    columns, actions = FeatureColumns.numbered(data.features), data.classes or usual_ids(data.space)
     names = tuple(f"logger-{j + 1}" for j in range(len(alphas)))
     return BanditLog(
         x=data.x,

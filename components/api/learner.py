@@ -1,5 +1,6 @@
 """What all learners of scripts share, in scikit-learn's habit: settings in, a log to `fit`, a policy out."""
 
+import copy
 import inspect
 import warnings
 from collections.abc import Callable
@@ -14,18 +15,26 @@ from sklearn.exceptions import NotFittedError
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.api.bandit_log import BanditLog
-from multilogger.components.api.method_settings import build_settings, meanings_of, settings_of
+from multilogger.components.api.companions import (
+    REMEDY,
+    estimated_note,
+    known_table,
+    require_propensities,
+)
+from multilogger.components.api.method_settings import Origin, build_settings, meanings_of, settings_of
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.method import Needs
-from multilogger.components.learners.training.settings import DivergenceKind
+from multilogger.components.learners.training.settings import DivergenceKind, Settings
 from multilogger.components.log.actions import ActionIds
 from multilogger.components.log.checks import check_loggers
 
 if TYPE_CHECKING:
+    from multilogger.components.learners.learn import Learned
     from multilogger.components.learners.training.record import EpochRecord
+    from multilogger.components.log.memory import TrainingLog
 
 OF_ALL: dict[str, Any] = {"seed": 0, "validation_fraction": 0.25, "split_by": "context"}
 OF_ALL_MEANINGS = {
@@ -34,7 +43,7 @@ OF_ALL_MEANINGS = {
     "split_by": "what goes to one side of that split as a whole: context, row or time",
 }
 REMEDIES = {
-    Needs.ALL_PROPENSITIES: "read the log with propensities= or log_propensities=",
+    Needs.ALL_PROPENSITIES: f"read the log with propensities= or log_propensities=, or: {REMEDY}",
     Needs.LOGGER_POLICIES: "add them with log.with_logger_policies(...)",
     Needs.TRUTH: "add them with log.with_truth(...)",
 }
@@ -49,6 +58,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """
 
     method: ClassVar[str]
+    _given: frozenset[str] = frozenset()
+    _origin: Origin = Origin()
 
     def __init_subclass__(cls, method: str, **rest: Any) -> None:
         """Give a class the settings of its method: a signature, and a list of them in its docstring."""
@@ -60,8 +71,11 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def fit(self, log: BanditLog, on_epoch: "Callable[[EpochRecord], None] | None" = None) -> Self:
         """Learn from a log; its validation rows choose the epoch. `on_epoch` is told of every epoch.
 
-        Warns if the constraint never moved the policy, or if the log cannot judge any epoch.
-        Sets `policy_`, `records_` (one per epoch), `best_` (that of the chosen one) and `n_features_in_`.
+        Warns if the constraint never moved the policy, if the log cannot judge any epoch, if actions are
+        right more or less often than the loss model of `Dm` or `Dr` says, if `Auto` shows no gain, or if
+        propensities were estimated.
+        Sets `policy_`, `records_` (one per epoch), `best_` (that of the chosen one), `n_features_in_` and, of
+        a method that chooses among candidates, `verdict_`.
         """
         from multilogger.components.api.log_files import training_log
         from multilogger.components.learners.learn import learn
@@ -70,9 +84,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             raise BadInput('Learner itself has no method; use a class such as Dr, or learner("dr")')
         values = self.get_params(deep=False)
         self._check_log(log, exact=values.get("divergence") == DivergenceKind.EXACT)
-        seed, share, by = (values.pop(name) for name in OF_ALL)
-        settings, seed = build_settings(self.method, values, log.space.name), check_seed(seed)
-        rows = training_log(log, share, by, seed)
+        settings, seed = self.settings_for(log.space.name), check_seed(values["seed"])
+        rows = training_log(log, values["validation_fraction"], values["split_by"], seed)
         try:
             with one_thread():
                 learned = learn(self.method, rows, settings, seed, on_epoch)
@@ -81,8 +94,10 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
                 check_loggers(log.loggers, log.logger[side], log.loss[side])
             raise
         self.policy_ = Policy(learned.policy, log.columns, log.actions, log.space, self.method)
-        self.records_, self.best_ = learned.records, learned.best
-        for note in learned.notes:
+        self.records_, self.best_, self.verdict_ = learned.records, learned.best, learned.verdict
+        estimated = estimated_note(log)
+        doubts = [*self._doubts(learned, rows), *([] if estimated is None else [estimated])]
+        for note in (*learned.doubts, *doubts):
             warnings.warn(note, stacklevel=2)
         self.n_features_in_ = int(log.x.shape[1])
         return self
@@ -108,6 +123,26 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         """The ids of the actions that the policy chooses from, or the names of the labels that it decides."""
         return self._fitted().actions
 
+    def settings_for(self, space: str) -> Settings:
+        """The numbers that `fit` learns with from a log of these actions, "labels" or "one-of".
+
+        What was not given has the defaults of the actions, which may differ from those shown.
+        """
+        values = {n: value for n, value in self.get_params(deep=False).items() if n not in OF_ALL}
+        return build_settings(self.method, values, space, self._given, self._origin)
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings; what is named here counts as given, also where it equals the default."""
+        super().set_params(**params)
+        self._given |= params.keys()
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy, which knows which of its settings were given."""
+        twin = type(self)(**copy.deepcopy(self.get_params(deep=False)))
+        twin._given, twin._origin = self._given, self._origin
+        return twin
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "policy_")
 
@@ -117,6 +152,15 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(log) first")
         return policy
 
+    def _doubts(self, learned: "Learned", rows: "TrainingLog") -> list[str]:
+        """What the calibration test of one-of-K finds wrong with a loss model, as the stage `learn` does."""
+        from multilogger.components.learners.loss_models.calibration import calibration_test
+
+        if learned.blind is None or rows.space.action_shape or METHODS[self.method].saw_labels:
+            return []
+        test = calibration_test(rows, learned.blind)
+        return [test.complaint(self.method)] if test.rejected else []
+
     def _check_log(self, log: object, exact: bool) -> None:
         if not isinstance(log, BanditLog):
             raise BadInput(
@@ -124,8 +168,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
                 "another of its from_ methods"
             )
         METHODS[self.method].check_space(log.space.name)
+        require_propensities(log, "fit")
         has = {
-            Needs.ALL_PROPENSITIES: log.log_propensities is not None or len(log.loggers) == 1,
+            Needs.ALL_PROPENSITIES: known_table(log) is not None or len(log.loggers) == 1,
             Needs.LOGGER_POLICIES: bool(log.logger_policies),
             Needs.TRUTH: log.truth is not None,
         }
@@ -161,6 +206,7 @@ def _initialiser(name: str, defaults: dict[str, Any]) -> Callable[..., None]:
                 raise TypeError(f"{name} has no setting {given!r}{hint}")
         for setting, value in (defaults | settings).items():
             setattr(self, setting, value)
+        self._given = frozenset(settings)
 
     kinds = inspect.Parameter
     parameters = [kinds("self", kinds.POSITIONAL_OR_KEYWORD)]

@@ -4,7 +4,7 @@ import types
 from typing import Any
 
 from multilogger.components.api.learner import Learner
-from multilogger.components.api.method_settings import preset_of
+from multilogger.components.api.method_settings import Origin, preset_of
 from multilogger.components.learners.methods import find_method
 
 
@@ -73,6 +73,15 @@ class Dr(Learner, method="dr"):
     """
 
 
+class Auto(Learner, method="auto"):
+    """A portfolio: the loss model's policy, and the best logger, sharpened and greedy.
+
+    Each is judged on contexts that it has not seen. The best of those that are shown to be better than every
+    logger is returned, or the best logger where none is. With a chance of at least `confidence`, a policy
+    that is no logger is no worse than the best one; `evidence` says what may show it. Sets `verdict_`.
+    """
+
+
 class FullInformation(Learner, method="full-information"):
     """The same network on the right actions, which no log has: a reference. Needs `log.with_truth`."""
 
@@ -101,6 +110,7 @@ LEARNERS: dict[str, type[Learner]] = {
         AdditiveSoft,
         Dm,
         Dr,
+        Auto,
         FullInformation,
         FullEnsemble,
     )
@@ -112,7 +122,7 @@ def learner(method: str, *, preset: str | None = None, dataset: str = "", **sett
     """A learner by the name of its method.
 
     The defaults are ours for a dataset that nobody tuned for. With `preset` they are those that the command
-    line has for a dataset: "tuned", "printed-objective" or "paper".
+    line has for a dataset: "tuned", "printed-objective" or "paper"; "auto" goes by the log alone.
 
     >>> import multilogger as ml
     >>> ml.learner("weighted", clip=10.0)
@@ -123,5 +133,8 @@ def learner(method: str, *, preset: str | None = None, dataset: str = "", **sett
     title = find_method(method).title
     if method not in LEARNERS:  # one that was registered elsewhere gets a class when it is asked for
         LEARNERS[method] = types.new_class(title.replace("-", ""), (Learner,), {"method": method})
-    numbers = {} if preset is None else preset_of(method, preset, dataset)
-    return LEARNERS[method](**{**numbers, **settings})
+    if preset is None:
+        return LEARNERS[method](**settings)
+    made = LEARNERS[method](**{**preset_of(method, preset, dataset), **settings})
+    made._given, made._origin = frozenset(settings), Origin(preset, dataset)
+    return made

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.api.bandit_log import BanditLog
-from multilogger.components.api.features import FeatureColumns
+from multilogger.components.api.companions import known_table
 from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import first_of
+from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.actions import ActionId
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import FACTS, READ_ERRORS, TableFiles, read_facts
@@ -22,9 +24,11 @@ from multilogger.components.log.schema import ACTIONS
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames
 
+ESTIMATED = "estimated"  # a column of lists: which of the propensities under every logger were not logged
 
-def rows_table(log: BanditLog) -> Any:
-    """The rows of a log without their features, loggers by number: an Arrow table."""
+
+def rows_table(log: BanditLog, every: Matrix | None) -> Any:
+    """The rows of a log without their features, loggers by number, with propensities `every` (n, J)."""
     import pyarrow as pa
 
     columns = {
@@ -34,22 +38,23 @@ def rows_table(log: BanditLog) -> Any:
         "loss": pa.array(log.loss),
         "log_propensity": pa.array(log.log_propensity),
     }
-    if log.log_propensities is not None:
-        columns["log_propensities"] = _lists(log.log_propensities)
+    if every is not None:
+        columns["log_propensities"] = _lists(every)
     return pa.table(columns, metadata=None if log.space.action_shape else {ACTIONS: _names(log)})
 
 
 def table_files(log: BanditLog) -> TableFiles:
     """The same rows for who reads Parquet files; contexts are known by number."""
+    every = known_table(log)
     columns = LogColumns(
         loss="loss",
         propensity="log_propensity",
-        propensities=None if log.log_propensities is None else "log_propensities",
+        propensities=None if every is None else "log_propensities",
         context="context",
         features=(),
         validation=None,
     )
-    return TableFiles(rows_table(log), columns, Path("the log"))
+    return TableFiles(rows_table(log, every), columns, Path("the log"))
 
 
 def training_log(log: BanditLog, share: float, by: str, seed: int) -> TrainingLog:
@@ -59,7 +64,7 @@ def training_log(log: BanditLog, share: float, by: str, seed: int) -> TrainingLo
     Choice: where only a row's own propensity is known, it stands for those of all loggers. h_avg is then h_j,
     so that the risk on validation rows is the naive self-normalised one instead of the balanced one.
     """
-    every = log.log_propensities
+    every = known_table(log)
     if every is None:
         every = np.repeat(log.log_propensity[:, None], len(log.loggers), axis=1)
     validation = log.validation
@@ -88,7 +93,7 @@ def write_parquet(log: BanditLog, path: Path) -> None:
     # made from: 10 comes before 2.
     order = sorted(range(len(log.loggers)), key=log.loggers.__getitem__)
     every = None if log.log_propensities is None else log.log_propensities[:, order]
-    table = rows_table(replace(log, log_propensities=every))
+    table = rows_table(log, every)
     names = pa.array(log.loggers).take(pa.array(log.logger))
     table = table.set_column(table.column_names.index("logger"), "logger", names)
     table = table.append_column("x", _lists(densify(log.x)[log.context]))
@@ -96,6 +101,8 @@ def write_parquet(log: BanditLog, path: Path) -> None:
         table = table.drop_columns(["context"])
     if log.time is not None:
         table = table.append_column("time", pa.array(log.time))
+    if log.estimated is not None:
+        table = table.append_column(ESTIMATED, _lists(log.estimated[:, order]))
     if log.validation is not None:
         table = table.append_column("validation", pa.array(log.validation))
     facts = {
@@ -202,7 +209,16 @@ def with_facts(log: BanditLog, table: Any) -> BanditLog:
         logger=np.argsort(np.array(order))[log.logger],
         log_propensities=None if log.log_propensities is None else log.log_propensities[:, order],
         time=None if "time" not in table.column_names else np.asarray(table.column("time").to_numpy()),
+        estimated=_estimated(table, order),
     )
+
+
+def _estimated(table: Any, order: list[int]) -> NDArray[np.bool_] | None:
+    """Which propensities of a file are estimates: (n, J), or None where it has no column of that name."""
+    if ESTIMATED not in table.column_names:
+        return None
+    flat = table.column(ESTIMATED).combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(flat.astype(np.bool_).reshape(table.num_rows, -1)[:, order])
 
 
 def _names(log: BanditLog) -> str:

@@ -1,7 +1,7 @@
 """The settings of a method for scripts: which it reads, their defaults, and the object that learners take."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Set
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
@@ -39,16 +39,33 @@ def meanings_of(method: str) -> dict[str, str]:
     return {name: about.meaning for name, about in settings_about(METHODS[method].settings).items()}
 
 
-def build_settings(method: str, values: Mapping[str, Any], space: str = "labels") -> Settings:
+@dataclass(frozen=True)
+class Origin:
+    """Where the numbers come from that nobody gave: a preset for a dataset."""
+
+    preset: str = "tuned"
+    dataset: str = ""
+
+
+def build_settings(
+    method: str,
+    values: Mapping[str, Any],
+    space: str = "labels",
+    given: Set[str] = frozenset(),
+    origin: Origin = Origin(),  # noqa: B008, frozen
+) -> Settings:
     """The settings of a method as learners take them; plain words and lists become what they stand for.
 
     `space` names the log's action space, whose usual loss true actions are compared by. The defaults shown
-    are those of label vectors; of what was left at them, another space has its own (preset `tuned`).
+    are those of label vectors, or of the origin's dataset; of what was left at them, and is not in `given`,
+    another space has its own in the same preset.
     """
     kind = METHODS[method].settings
-    defaults, of_space = asdict(kind()), asdict(preset("tuned", "", method, space))
+    defaults = asdict(preset(origin.preset, origin.dataset, method))
+    of_space = asdict(preset(origin.preset, origin.dataset, method, space))
     typed = {name: _typed(name, value, defaults[name]) for name, value in values.items()}
-    left = {n for n, value in typed.items() if (type(value), value) == (type(defaults[n]), defaults[n])}
+    same = {n for n, value in typed.items() if (type(value), value) == (type(defaults[n]), defaults[n])}
+    left = same - given
     chosen = {name: of_space[name] if name in left else value for name, value in typed.items()}
     own: dict[str, Any] = {"loss": USUAL_LOSS[space]} if "loss" in defaults else {}
     return kind(**own, **chosen)

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import LEAST_CHANCE
 from multilogger.components.actions.space import ActionSpace
-from multilogger.components.api.features import FeatureColumns
+from multilogger.components.api.contexts import check_encoding
 from multilogger.components.api.read_log import check_given
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.actions import ActionIds, ids_of, places_of, size_word, usual_ids
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from multilogger.components.api.bandit_log import BanditLog
 
 COLUMNS_FILE = "columns.json"
@@ -67,6 +70,16 @@ class Policy:
         """Actions drawn from the policy: ids (n,), or label vectors (n, q). `rng` may be a seed."""
         drawn = self.space.draw(self.logits(self.columns(x)), np.random.default_rng(rng))
         return ids_of(drawn, self.actions, self.space)
+
+    def decide(self, x: Any, rng: np.random.Generator | int | None = None) -> "pd.DataFrame":
+        """Actions drawn from the policy, with what the next log needs: one row per context.
+
+        Columns: `action` (an id, or a list of 0 and 1), `propensity`, `log_propensity`, and `sample_id`, by
+        which the reward can be found later. `rng` may be a seed, which draws the same again, ids included.
+        """
+        from multilogger.components.api.decide import decisions
+
+        return decisions(self, x, rng)
 
     def log_proba(self, x: Any, action: Any) -> Vector:
         """The natural logarithm of the probability of actions, as `sample` gives them: (n,).
@@ -186,6 +199,7 @@ def as_policy(given: Any, log: "BanditLog") -> Policy:
             )
         foreign = _Foreign(policy, log.space, log.actions)
         policy = Policy(foreign, log.columns, log.actions, log.space, type(given).__name__)
+    check_encoding(policy.columns, log.columns)
     width, sized = int(log.x.shape[1]), policy.space == log.space or not log.space.action_shape
     if policy.features != width or policy.space.name != log.space.name or not sized:
         kind = "" if policy.space.name == log.space.name else f" {size_word(policy.space)}"

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES, ActionSpace
-from multilogger.components.api.frames import WHERE, Rows
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import (
     PROPENSITY_TOLERANCE,
@@ -18,6 +17,7 @@ from multilogger.components.estimators.checks import (
     checked_log_propensity,
 )
 from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.features.frames import WHERE, Rows
 from multilogger.components.log.actions import (
     ActionIds,
     Decisions,
@@ -167,20 +167,24 @@ def check_reward(reward: ArrayLike, reward_range: Range | None) -> Losses:
 
 
 def check_own(values: ArrayLike, is_log: bool) -> Vector:
-    """Log propensities of the logged actions (n,), from either form."""
+    """Log propensities of the logged actions (n,), from either form; NaN where they are missing."""
     found = as_numbers(values, "log_propensity" if is_log else "propensity")
     if not is_log and (below := np.flatnonzero(found < 0)).size:
         raise BadInput(
             f"{WHERE}, row {below[0]}: propensity is {found[below[0]]:g}, below 0; give a probability, or "
             "its natural logarithm as log_propensity"
         )
-    return checked_log_propensity(found, is_log, WHERE, np.arange(len(found)))
+    known = np.flatnonzero(~np.isnan(found))
+    checked = np.full(len(found), np.nan)
+    checked[known] = checked_log_propensity(found[known], is_log, WHERE, known)
+    return checked
 
 
 def check_all(table: ArrayLike, is_log: bool, own: Vector, who: Who, mapped: bool = False) -> Matrix:
     """Log propensities under every logger (n, J), in the order of the loggers' names.
 
-    `mapped` says that columns were named logger by logger, so that there is no order to mistake.
+    `mapped` says that columns were named logger by logger, so that there is no order to mistake. What is
+    missing is NaN.
     """
     values = as_numbers(table, "propensities")
     if values.ndim != 2 or len(values) != len(own):
@@ -193,30 +197,29 @@ def check_all(table: ArrayLike, is_log: bool, own: Vector, who: Who, mapped: boo
     if not is_log:
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.log(values)
+    stated = values[np.arange(len(own)), np.minimum(who.logger, values.shape[1] - 1)]
+    own = np.where(np.isnan(own), stated, own)
     if mapped:
-        stated = values[np.arange(len(own)), who.logger]
-        off = ~np.isclose(stated, own, rtol=PROPENSITY_TOLERANCE, atol=PROPENSITY_TOLERANCE)
-        if (rows := np.flatnonzero(off)).size:
-            row, name = rows[0], who.names[who.logger[rows[0]]]
+        off = np.abs(stated - own) > PROPENSITY_TOLERANCE * (1.0 + np.abs(own))
+        if (wrong := np.flatnonzero(off)).size:
+            row, name = wrong[0], who.names[who.logger[wrong[0]]]
             raise BadInput(
                 f"{WHERE}, row {row}: the propensity under its own logger {name} is {np.exp(own[row]):.6g}, "
                 f"but {np.exp(stated[row]):.6g} in the column named for {name}; name the right column"
             )
-    check_propensities(values, own, who.logger, who.names, WHERE)
+    said, whole = ~np.isnan(stated), np.nan_to_num(values, neginf=-np.inf)
+    check_propensities(whole[said], own[said], who.logger[said], who.names, WHERE)
     return values
 
 
 def _check_each(values: Matrix, is_log: bool, who: Who) -> None:
     """Refuse what is no probability, or no logarithm of one, by row and logger."""
-    fine = values <= 0 if is_log else (values >= 0) & (values <= 1)
+    fine = np.isnan(values) | (values <= 0 if is_log else (values >= 0) & (values <= 1))
     if not (bad := np.argwhere(~fine)).size:
         return
     row, logger = bad[0].tolist()
     value = values[row, logger]
     which = f"{WHERE}, row {row}: the {'log ' * is_log}propensity under logger {who.names[logger]} is"
-    if np.isnan(value):
-        given = "log_propensities=" if is_log else "propensities="
-        raise BadInput(f"{which} missing or NaN; fill it in, or leave out {given} if they are not known")
     raise BadInput(
         f"{which} {value:g}, {'above 0' if is_log else 'outside [0, 1]'}; give probabilities, or their "
         "natural logarithms as log_propensities"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilogger.components.api.bandit_log import BanditLog
+from multilogger.components.api.companions import estimated_note, estimated_shares, require_propensities
 from multilogger.components.api.learner import one_thread
 from multilogger.components.api.log_files import table_files
 from multilogger.components.api.policy import Policy, as_policy
 from multilogger.components.api.read_log import Range
 from multilogger.components.api.split_log import check_seed, is_number
-from multilogger.components.api.text import html_table, text_table
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
 from multilogger.components.evaluation.evaluation import (
@@ -38,6 +38,7 @@ from multilogger.components.evaluation.tables import (
 from multilogger.components.log.checks import check_loggers
 from multilogger.components.log.files import BATCH_ROWS
 from multilogger.components.log.memory import densify
+from multilogger.components.text import html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,8 @@ class EvaluationReport:
     """Every estimator of a policy's risk with its intervals, and which of them to trust.
 
     The risk is the expected loss; for a log of rewards `to_pandas` gives the expected reward, too.
+    `estimated_shares` says which share of the rows' own propensities was estimated rather than logged, and
+    which of those under every logger.
     """
 
     policy: str
@@ -58,6 +61,7 @@ class EvaluationReport:
     level: float
     notes: tuple[str, ...]
     reward_range: Range | None = None
+    estimated_shares: tuple[float, float] = (0.0, 0.0)
 
     @property
     def estimates(self) -> Mapping[str, EstimateRow]:
@@ -88,6 +92,7 @@ class EvaluationReport:
             most = self.reward_range[1]
             frame["reward"] = most - frame["value"]
             frame["reward_low"], frame["reward_high"] = most - frame["high"], most - frame["low"]
+        frame["estimated_propensities"] = [self._estimated(name) for name in frame.index]
         frame["recommended"] = frame.index == self.result.recommendation.estimator
         return frame
 
@@ -105,7 +110,7 @@ class EvaluationReport:
             "",
             *text_table(logger_table(self.result)),
             "",
-            *text_table(estimate_table(self.result, self.level)),
+            *text_table(self._estimate_table()),
             "",
             self.recommendation,
             *self._reward_lines(),
@@ -113,9 +118,23 @@ class EvaluationReport:
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>Warning:</b> {escape(line)}.</p>" for line in self.warnings]
-        parts += [html_table(logger_table(self.result)), html_table(estimate_table(self.result, self.level))]
+        parts += [f"<p>{escape(line)}</p>" for line in self.notes]
+        parts += [html_table(logger_table(self.result)), html_table(self._estimate_table())]
         parts += [f"<p><b>{escape(self.recommendation)}</b></p>"]
         return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in self._reward_lines())])
+
+    def _estimate_table(self) -> list[dict[str, str]]:
+        """With the share of estimated propensities that each estimate rests on, where there are any."""
+        rows = estimate_table(self.result, self.level)
+        if not any(self.estimated_shares):
+            return rows
+        shares = [f"{self._estimated(row.name):.0%}" for row in self.result.estimates]
+        return [row | {"estimated": share} for row, share in zip(rows, shares, strict=True)]
+
+    def _estimated(self, name: str) -> float:
+        """Balanced weights and those of dr look at the propensities under every logger."""
+        own, every = self.estimated_shares
+        return every if name.startswith(("balanced", "dr")) else own
 
     def _reward_lines(self) -> list[str]:
         """What risks mean in a log of rewards."""
@@ -124,7 +143,10 @@ class EvaluationReport:
         low, high = self.reward_range
         line = f"Rewards lie in [{low:g}, {high:g}]; a risk r is an expected reward of {high:g} - r"
         best = self.recommended
-        return [line + ("." if best is None else f", by {best.name} {high - best.value:.4g}.")]
+        if best is None:
+            return [f"{line}."]
+        ends = f"{high - best.bootstrap.high:.4g} to {high - best.bootstrap.low:.4g}"
+        return [f"{line}, by {best.name} {high - best.value:.4g} ({ends})."]
 
 
 def evaluate(
@@ -157,12 +179,19 @@ def evaluate(
     _check_request(level, bootstrap, {"clip": clip, "max_weight": max_weight}, dr_model)
     chosen = as_policy(policy, log)
     check_loggers(log.loggers, log.logger, log.loss)
+    require_propensities(log, "evaluate")
     rng = np.random.default_rng(check_seed(seed))
     contexts = _context_logits(chosen, log)
     loggers = tuple(one.logits(log.x) for one in log.logger_policies)
     with one_thread():
         scored = score_log(
-            table_files(log), chosen, rng, contexts, log.max_loss, choice=ModelChoice(DrModel(dr_model))
+            table_files(log),
+            chosen,
+            rng,
+            contexts,
+            log.max_loss,
+            choice=ModelChoice(DrModel(dr_model)),
+            logger_logits=loggers,
         )
         scored = replace(
             scored, log=replace(scored.log, names=log.loggers), contexts_known=log.contexts_known
@@ -170,9 +199,15 @@ def evaluate(
         largest = _max_weights(log, scored, contexts, loggers, max_weight)
         rare = greedy_log_propensity(log.space, contexts.logits, loggers) if loggers else None
         request = Request(level, bootstrap, clip)
-        result = evaluate_policy(scored.log, scored.model, request, rng, largest, rare)
-    notes = tuple(evaluation_notes(scored, largest, "max_weight"))
-    return EvaluationReport(chosen.method, result, level, notes, log.reward_range)
+        result = evaluate_policy(
+            scored.log, scored.model, request, rng, largest, rare, additivity=scored.additivity
+        )
+    notes = list(evaluation_notes(scored, largest, "max_weight"))
+    if (estimated := estimated_note(log)) is not None:
+        notes.insert(0, estimated)
+    return EvaluationReport(
+        chosen.method, result, level, tuple(notes), log.reward_range, estimated_shares(log)
+    )
 
 
 def _check_request(level: float, bootstrap: int, positive: dict[str, float | None], dr_model: str) -> None:

@@ -1,5 +1,6 @@
 """Some rows of a log: which of them go to the second side of a split, and a log of them alone."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -84,4 +85,25 @@ def take_rows(log: BanditLog, rows: NDArray[np.integer[Any]]) -> BanditLog:
         time=None if log.time is None else log.time[rows],
         validation=None if log.validation is None else log.validation[rows],
         truth=None if log.truth is None else log.truth[used],
+        estimated=None if log.estimated is None else log.estimated[rows],
+    )
+
+
+def rows_of_loggers(log: BanditLog, wanted: Sequence[str]) -> BanditLog:
+    """The rows of some loggers alone, in a log that knows no others."""
+    if unknown := [name for name in wanted if name not in log.loggers]:
+        raise BadInput(f"the loggers are {', '.join(log.loggers)}, got {unknown[0]!r}; name one of them")
+    if not wanted:
+        raise BadInput(f"name one or more of the loggers {', '.join(log.loggers)}")
+    kept = [j for j, name in enumerate(log.loggers) if name in wanted]
+    part = take_rows(log, np.flatnonzero(np.isin(log.logger, kept)))
+    policies = tuple(log.logger_policies[j] for j in kept) if log.logger_policies else ()
+    return replace(
+        part,
+        logger=np.searchsorted(kept, part.logger).astype(np.int64),
+        loggers=tuple(log.loggers[j] for j in kept),
+        log_propensities=None if part.log_propensities is None else part.log_propensities[:, kept],
+        estimated=None if part.estimated is None else part.estimated[:, kept],
+        logger_policies=policies,
+        propensity_report=None,
     )

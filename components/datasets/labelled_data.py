@@ -1,11 +1,11 @@
 """Contexts with the right action of each: one split of a dataset, dense or sparse, and its file.
 
 A split is one safetensors file: `labels` (n, q) as uint8, or `choice` (n,) with the number of actions in
-`choices` (1,), and either `dense` (n, d) or the three arrays of a CSR matrix. Sparse data stays sparse on
-disk.
+`choices` (1,) and, where they are not 0, 1, ..., the numbers of their classes in `classes` (K,); and either
+`dense` (n, d) or the three arrays of a CSR matrix. Sparse data stays sparse on disk.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +25,15 @@ SPARSE_BELOW = 0.5  # density under which CSR is the smaller of the two layouts
 
 @dataclass(frozen=True)
 class LabelledData:
-    """`x` (n, d) contexts and `y` the right action of each: labels (n, q) in {0, 1}, or numbers (n,)."""
+    """`x` (n, d) contexts and `y` the right action of each: labels (n, q) in {0, 1}, or numbers (n,).
+
+    `classes` are what a file calls the actions 0, 1, ... of a choice, where it does not call them so.
+    """
 
     x: Features
     y: Actions
     space: ActionSpace
+    classes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.x.shape[0] != self.y.shape[0]:
@@ -39,6 +43,8 @@ class LabelledData:
                 f"true actions of this space have shape {self.space.action_shape} each, got "
                 f"{self.y.shape[1:]}; give them as {self.space.name}"
             )
+        if self.classes == tuple(range(self.space.size)):
+            object.__setattr__(self, "classes", ())
 
     @classmethod
     def of_labels(cls, x: Features, y: Actions) -> "LabelledData":
@@ -59,7 +65,7 @@ class LabelledData:
 
     def take(self, rows: NDArray[np.intp]) -> "LabelledData":
         """The given rows, in the given order."""
-        return LabelledData(self.x[rows], self.y[rows], self.space)
+        return replace(self, x=self.x[rows], y=self.y[rows])
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ def save_split(path: Path, data: LabelledData) -> None:
     tensors: dict[str, NDArray[np.generic]] = {"labels": np.ascontiguousarray(data.y)}
     if isinstance(data.space, OneOf):
         tensors = {"choice": data.y.astype(np.int64), "choices": np.array([data.space.size])}
+        if data.classes:
+            tensors["classes"] = np.array(data.classes, dtype=np.int64)
     if isinstance(data.x, np.ndarray):
         tensors["dense"] = np.ascontiguousarray(data.x, dtype=np.float32)
     else:
@@ -94,13 +102,14 @@ def load_split(path: Path) -> LabelledData:
     tensors = load_file(path)
     y = tensors["labels"] if "labels" in tensors else tensors["choice"]
     space = Labels(y.shape[1]) if "labels" in tensors else OneOf(int(tensors["choices"][0]))
+    classes = tuple(tensors["classes"].tolist()) if "classes" in tensors else ()
     if "dense" in tensors:
-        return LabelledData(tensors["dense"], y, space)
+        return LabelledData(tensors["dense"], y, space, classes)
     rows, columns = (int(side) for side in tensors["csr_shape"])
     x = sparse.csr_array(
         (tensors["csr_values"], tensors["csr_columns"], tensors["csr_row_starts"]), shape=(rows, columns)
     )
-    return LabelledData(x, y, space)
+    return LabelledData(x, y, space, classes)
 
 
 def append_constant(x: Features) -> Features:

@@ -23,15 +23,14 @@ class Reduction:
 
 
 def fit_reduction(x: Features, dims: int, seed: int) -> Reduction:
-    """Fit on train only; randomised solver, its start fixed by `seed`."""
+    """Fit on train only; randomised solver, its start fixed by `seed`.
+
+    No more dimensions are kept than the matrix has.
+    """
     from sklearn.decomposition import TruncatedSVD
 
-    if dims >= min(x.shape):
-        raise BadInput(
-            f"cannot keep {dims} dimensions of a {x.shape[0]} x {x.shape[1]} matrix; "
-            f"choose fewer with --set svd_dims={min(x.shape) - 1} or less"
-        )
-    svd = TruncatedSVD(n_components=dims, algorithm="randomized", random_state=seed).fit(x)
+    kept = min(dims, *x.shape)
+    svd = TruncatedSVD(n_components=kept, algorithm="randomized", random_state=seed).fit(x)
     return Reduction(
         axes=svd.components_.astype(np.float32), explained=svd.explained_variance_ratio_.astype(np.float64)
     )

@@ -43,7 +43,7 @@ class DatasetSpec:
 DATASETS: dict[str, DatasetSpec] = {
     spec.name: spec
     for spec in (
-        DatasetSpec("digits", 64, 10, 1257, 540, note="embedded; images of digits, one label a row"),
+        DatasetSpec("digits", 64, 10, 1257, 540, note="embedded; images of digits, one label per row"),
         DatasetSpec(
             "scene", 294, 6, 1211, 1196, "multilabel/scene_train.bz2", "multilabel/scene_test.bz2",
             note="images of landscapes",
@@ -61,6 +61,19 @@ DATASETS: dict[str, DatasetSpec] = {
             "tmc500", 500, 22, 21519, 7077,
             "multilabel/tmc2007_500_train.svm.bz2", "multilabel/tmc2007_500_test.svm.bz2",
             note="tmc with 500 selected words; on mirrors only",
+        ),
+        DatasetSpec(
+            "emotions", 72, 6, 391, 202,
+            "multilabel/emotions_train.svm.bz2", "multilabel/emotions_test.svm.bz2",
+            note="moods of music; on mirrors only",
+        ),
+        DatasetSpec(
+            "birds", 271, 19, 322, 323, "multilabel/birds_train.svm.bz2", "multilabel/birds_test.svm.bz2",
+            note="songs of birds; on mirrors only",
+        ),
+        DatasetSpec(
+            "enron", 1001, 53, 1123, 579, "multilabel/enron_train.svm.bz2", "multilabel/enron_test.svm.bz2",
+            note="topics of e-mails; on mirrors only",
         ),
         DatasetSpec(
             "pairwise", 12, 6, 1500, 1000, note="embedded; simulated, with a loss that is not additive",

@@ -1,7 +1,8 @@
 """Svmlight text as LibSVM publishes it, multi-label or multi-class, and the checks that it must pass.
 
-Labels are 0-based and comma-separated, and a row may have no label at all; a class is one whole number, the
-classes count from 0 or from 1. Features are 1-based.
+Labels are 0-based and comma-separated, and a row may have no label at all. A class is one whole number: the
+classes count from 0 or from 1, or are any others, such as -1 and 1, if the train file has all of them.
+Features are 1-based.
 """
 
 from collections.abc import Callable
@@ -21,17 +22,17 @@ from multilogger.components.errors import BadInput
 def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledData:
     """Read and check one split; `rows` is the number of rows it must have, if that is known."""
     x, targets = _loaded(path, spec, rows)
-    return _labelled(x, targets, spec, path.name, _first_class(targets, spec))
+    return _labelled(x, targets, spec, path.name, _class_numbers(targets, spec))
 
 
 def read_splits(train: Path, test: Path, spec: DatasetSpec, advance: Callable[[], None]) -> TrainTest:
-    """Both splits; the train file says whether classes count from 0 or from 1, as test may lack the last."""
+    """Both splits; the train file says which numbers the classes have, as test may lack some."""
     x, targets = _loaded(train, spec, spec.n_train)
-    first = _first_class(targets, spec)
-    learned = _labelled(x, targets, spec, train.name, first)
+    classes = _class_numbers(targets, spec)
+    learned = _labelled(x, targets, spec, train.name, classes)
     advance()
     x, targets = _loaded(test, spec, spec.n_test)
-    held_out = _labelled(x, targets, spec, test.name, first)
+    held_out = _labelled(x, targets, spec, test.name, classes)
     advance()
     return TrainTest(learned, held_out)
 
@@ -69,13 +70,15 @@ def _loaded(path: Path, spec: DatasetSpec, rows: int | None) -> tuple[sparse.csr
     return x, targets
 
 
-def _labelled(x: sparse.csr_matrix, targets: Any, spec: DatasetSpec, name: str, first: int) -> LabelledData:
+def _labelled(
+    x: sparse.csr_matrix, targets: Any, spec: DatasetSpec, name: str, classes: tuple[int, ...]
+) -> LabelledData:
     labels = bool(spec.space.action_shape)
-    y = _label_matrix(targets, spec.labels, name) if labels else _classes(targets, spec.labels, name, first)
+    y = _label_matrix(targets, spec.labels, name) if labels else _classes(targets, classes, name)
     density = x.nnz / (x.shape[0] * x.shape[1])
     csr = sparse.csr_array(x)
     csr.sort_indices()
-    return LabelledData(csr if density < SPARSE_BELOW else csr.toarray(), y, spec.space)
+    return LabelledData(csr if density < SPARSE_BELOW else csr.toarray(), y, spec.space, classes)
 
 
 def _label_matrix(targets: list[tuple[float, ...]], labels: int, name: str) -> Actions:
@@ -92,25 +95,38 @@ def _label_matrix(targets: list[tuple[float, ...]], labels: int, name: str) -> A
     return y
 
 
-def _first_class(targets: Any, spec: DatasetSpec) -> int:
-    """The number of the first class: 0 or 1."""
+def _class_numbers(targets: Any, spec: DatasetSpec) -> tuple[int, ...]:
+    """The number that a file has for each class, in ascending order; none of labels."""
     if spec.space.action_shape:
-        return 0
+        return ()
     # Choice: a file without class 0 that has class K counts from 1, as most of LibSVM's do.
-    return int(targets.min() >= 1 and targets.max() == spec.labels)
+    if targets.min() >= 1 and targets.max() == spec.labels:
+        return tuple(range(1, spec.labels + 1))
+    found = np.unique(targets)
+    usual = found[0] >= 0 and found[-1] < spec.labels
+    if usual or len(found) != spec.labels or not (found == np.floor(found)).all():
+        return tuple(range(spec.labels))
+    return tuple(int(number) for number in found)
 
 
-def _classes(targets: NDArray[np.float64], classes: int, name: str, first: int) -> Actions:
-    """The number of each row's class, from 0."""
-    y = targets - first
-    bad = np.flatnonzero(~((y >= 0) & (y < classes) & (y == np.floor(y))))
+def _classes(targets: NDArray[np.float64], numbers: tuple[int, ...], name: str) -> Actions:
+    """The place of each row's class among all."""
+    known = np.array(numbers, dtype=np.float64)
+    y = np.minimum(np.searchsorted(known, targets), len(known) - 1)
+    bad = np.flatnonzero(known[y] != targets)
     if len(bad):
+        in_a_row = numbers == tuple(range(numbers[0], numbers[0] + len(numbers)))
+        wanted = f"outside {numbers[0]}..{numbers[-1]}" if in_a_row else f"none of {_some(numbers)}"
         raise BadInput(
-            f"{name}, row {bad[0] + 1}: class {targets[bad[0]]:g} is outside {first}..{classes - 1 + first}; "
-            "classes are whole numbers from 0, or from 1 if the train file has no 0 and has the last, and "
-            "--classes gives their number"
+            f"{name}, row {bad[0] + 1}: class {targets[bad[0]]:g} is {wanted}; classes are whole numbers "
+            "from 0, or from 1 if the train file has no 0 and has the last, or any that are all in the train "
+            "file, and --classes gives their number"
         )
     return y.astype(np.int64)
+
+
+def _some(numbers: tuple[int, ...], most: int = 8) -> str:
+    return ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")
 
 
 KINDS = {"labels": "multi-label", "one-of": "multi-class"}

@@ -164,7 +164,7 @@ def equivalent_kappa(rho: float, counts: Vector, lambdas: Vector) -> float:
 
 def _terms(counts: Vector, lambdas: Vector) -> Vector:
     if counts.shape != lambdas.shape:
-        raise BadInput(f"one lambda a logger is needed, got {len(lambdas)} for {len(counts)} loggers")
+        raise BadInput(f"one lambda per logger is needed, got {len(lambdas)} for {len(counts)} loggers")
     terms: Vector = counts * np.square(lambdas)
     if not (lambdas >= 0).all() or not terms.sum() > 0:
         raise BadInput(f"lambdas must be at least 0 and not all 0, got {lambdas.tolist()}")

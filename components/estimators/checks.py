@@ -63,8 +63,8 @@ def check_propensities(
     """Propensities under every logger: one column each, in the order of the loggers' names."""
     if log_propensities.shape[1] != len(names):
         raise BadInput(
-            f"{where}: log_propensities has {log_propensities.shape[1]} numbers a row, the log has "
-            f"{len(names)} loggers; give one a logger, in the order {', '.join(names)}"
+            f"{where}: log_propensities has {log_propensities.shape[1]} numbers per row, the log has "
+            f"{len(names)} loggers; give one per logger, in the order {', '.join(names)}"
         )
     check_table_of_propensities(log_propensities, where)
     stated = log_propensities[np.arange(len(own)), logger]

@@ -18,6 +18,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import log_mixture
 
 BLOCK_ROWS = 256  # contexts enumerated at a time: 256 x 4096 actions are 8 MB a policy
+BLOCK_NUMBERS = BLOCK_ROWS * 4096  # fewer contexts, if they have more actions than that
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ def enumerated_average_divergence(
     (1/n) sum_x sum_y h(y|x)^2 / h_avg(y|x),  h_avg = sum_j (n_j/n) h_j
     """
     log_moments, log_ratios = [], []
-    for start in range(0, len(logits), BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
+    rows = max(1, min(BLOCK_ROWS, BLOCK_NUMBERS // max(1, logits.shape[1])))
+    for start in range(0, len(logits), rows):
+        block = slice(start, start + rows)
         log_h = space.log_probability_of_all(logits[block])
         tables = [space.log_probability_of_all(table[block]) for table in logger_logits]
         log_ratio = log_h - log_mixture(np.stack(tables, axis=-1), counts)
@@ -97,7 +99,7 @@ def sampled_average_divergence(
     For more labels than can be enumerated.
     """
     if draws < 2:
-        raise BadInput(f"sampling needs at least 2 draws a context, got {draws}; 100 are a good start")
+        raise BadInput(f"sampling needs at least 2 draws per context, got {draws}; 100 are a good start")
     ratios = np.empty((draws, len(logits)))
     for i in range(draws):
         y = space.draw(logits, rng)

@@ -73,8 +73,8 @@ def estimate(rows: RowSums, lambdas: Vector, self_normalised: bool = False) -> E
     check_lambdas(rows.counts, lambdas)
     mixed = rows.mix(lambdas)
     if self_normalised:
-        # Choice: one normaliser for the whole log, sum_i a_i w_i, not one a logger: a logger that the policy
-        # has left then fades out, where dividing by its own mean weight would blow its few rows up.
+        # Choice: one normaliser for the whole log, sum_i a_i w_i, not one per logger: a logger that the
+        # policy has left then fades out, where dividing by its own mean weight would blow its few rows up.
         check_support(mixed.weight, int(rows.counts.sum()))
         value = rows.centre + mixed.loss / mixed.weight
         error = rows.standard_error(lambdas, value, mixed.weight)
@@ -181,7 +181,7 @@ def balanced_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
 
 
 def logger_stats(batch: LoggedBatch, clip: float = math.inf) -> tuple[LoggerStats, ...]:
-    """The sufficient statistics of lambda* for a log that fits in memory, one entry a logger."""
+    """The sufficient statistics of lambda* for a log that fits in memory, one entry per logger."""
     rows = own_rows(batch, clip)
     return update_stats((LoggerStats(),) * batch.loggers, rows.logger, rows.weights, rows.delta)
 
@@ -189,7 +189,9 @@ def logger_stats(batch: LoggedBatch, clip: float = math.inf) -> tuple[LoggerStat
 def check_lambdas(counts: Vector, lambdas: Vector) -> None:
     """Refuse logger weights that do not add up to one over the rows of a log."""
     if lambdas.shape != counts.shape:
-        raise BadInput(f"one lambda a logger is needed, got shape {lambdas.shape} for {len(counts)} loggers")
+        raise BadInput(
+            f"one lambda per logger is needed, got shape {lambdas.shape} for {len(counts)} loggers"
+        )
     total = float(np.sum(counts * lambdas))
     if not (lambdas >= 0).all() or abs(total - 1.0) > NORMALISATION_TOLERANCE:
         raise BadInput(

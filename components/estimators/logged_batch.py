@@ -91,7 +91,7 @@ def _check_log_target(log_target: Vector) -> None:
 def _check_all_loggers(batch: LoggedBatch, log_propensities: Matrix) -> None:
     if log_propensities.ndim != 2 or len(log_propensities) != batch.rows:
         raise BadInput(
-            f"log_propensities needs one row a logged action and one column a logger, got shape "
+            f"log_propensities needs one row per logged action and one column per logger, got shape "
             f"{log_propensities.shape} for {batch.rows} rows"
         )
     loggers = log_propensities.shape[1]

@@ -21,6 +21,20 @@ Contexts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class AdditiveScores:
+    """Weights that add up over labels: of each row's own logger (n,), and balanced (n,).
+
+    `shares` (J,) is n_j lambda_j by support, and `effective_rows` is n / E[W^2] of balanced weights, both
+    from the policies alone: rare large weights need not have been seen.
+    """
+
+    own: Vector
+    balanced: Vector
+    shares: Vector
+    effective_rows: float
+
+
+@dataclass(frozen=True)
 class ScoredLog:
     """n rows of J loggers.
 
@@ -28,7 +42,8 @@ class ScoredLog:
     gaps, and a row whose context is not known is a context of its own. `delta` (n,) lies in
     [0, `max_loss`]; `log_target` (n,) is log h(y|x); `log_average` (n,) is log h_avg(y|x), None where the log
     has no propensities of other loggers. `is_greedy` (n,) marks rows whose action is the policy's likeliest,
-    `log_greedy` (n,) is log h of that likeliest action.
+    `log_greedy` (n,) is log h of that likeliest action. `additive` is known of label vectors whose loggers'
+    policies are at hand.
     """
 
     names: tuple[str, ...]
@@ -41,6 +56,7 @@ class ScoredLog:
     log_average: Vector | None
     is_greedy: NDArray[np.bool_]
     log_greedy: Vector
+    additive: AdditiveScores | None = None
 
     @property
     def rows(self) -> int:
@@ -80,6 +96,7 @@ class Column(IntEnum):
     `UU` and `WW` are of squares.
 
     Q is the modelled loss under the policy, R what is left of the loss times b, or w where b is not known.
+    `ADDITIVE_U` and `ADDITIVE_V` are losses times additive weights, own and balanced.
     """
 
     ROWS = 0
@@ -97,6 +114,8 @@ class Column(IntEnum):
     R = 12
     WW = 13
     WW_CUT = 14
+    ADDITIVE_U = 15
+    ADDITIVE_V = 16
 
 
 @dataclass(frozen=True)
@@ -142,6 +161,9 @@ def row_terms(log: ScoredLog, clip: float, model: ModelledLoss | None) -> dict[C
     if b is not None:
         cut_b = np.minimum(b, clip)
         terms |= {Column.B: b, Column.V: b * log.delta, Column.B_CUT: cut_b, Column.V_CUT: cut_b * log.delta}
+    if log.additive is not None:
+        terms[Column.ADDITIVE_U] = log.additive.own * log.delta
+        terms[Column.ADDITIVE_V] = log.additive.balanced * log.delta
     if model is not None:
         terms[Column.Q] = model.q_target
         terms[Column.R] = (w if b is None else b) * (log.delta - model.q_logged)
@@ -165,6 +187,12 @@ def context_sums(log: ScoredLog, clip: float, model: ModelledLoss | None) -> tup
     if shared.any():
         strata.append(Stratum(None, _sums(terms, log.context, log.logger, shared, log.loggers)))
     return tuple(strata)
+
+
+def mean_error(values: Vector, context: Contexts) -> float:
+    """The standard error of the mean of rows (n,), of which those of one context vary together."""
+    sums = np.bincount(context, values - values.mean())
+    return float(np.sqrt(sums @ sums)) / len(values)
 
 
 def total_sums(strata: Sequence[Stratum], loggers: int) -> Sums:

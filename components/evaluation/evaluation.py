@@ -11,7 +11,13 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.estimators.doubly_robust import ModelledLoss
-from multilogger.components.evaluation.context_sums import ScoredLog, Sums, context_sums, total_sums
+from multilogger.components.evaluation.context_sums import (
+    ScoredLog,
+    Sums,
+    context_sums,
+    total_sums,
+)
+from multilogger.components.evaluation.guards import check_weights, few_contexts_lines, guarded
 from multilogger.components.evaluation.intervals import (
     Estimators,
     Interval,
@@ -20,8 +26,17 @@ from multilogger.components.evaluation.intervals import (
     resample,
     whole_log,
 )
-from multilogger.components.evaluation.points import AS_THEY_ARE, CUT, DR, lambda_shares
+from multilogger.components.evaluation.points import (
+    ADDITIVE,
+    AS_THEY_ARE,
+    CUT,
+    DR,
+    lambda_shares,
+    row_weights,
+)
+from multilogger.components.evaluation.rare_events import honest_rows, rare_warnings
 from multilogger.components.evaluation.support import (
+    AddsUp,
     LoggerSupport,
     Overlap,
     Recommendation,
@@ -30,6 +45,7 @@ from multilogger.components.evaluation.support import (
     recommend,
     support_warnings,
 )
+from multilogger.components.learners.loss_models.additivity import AdditivityTest
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,7 @@ class PolicyEvaluation:
     contexts: int
     clip: float
     max_loss: float
+    additivity: AdditivityTest | None = None
 
 
 def evaluate_policy(
@@ -90,16 +107,20 @@ def evaluate_policy(
     max_weights: MaxWeights | None = None,
     greedy_log_propensity: Vector | None = None,
     advance: Callable[[float], None] = lambda _: None,
+    additivity: AdditivityTest | None = None,
 ) -> PolicyEvaluation:
     """Estimate R(h); `advance` is told of finished resamples."""
-    clip = request.clip_of(log.rows)
+    check_weights(log)
+    clip, contexts = request.clip_of(log.rows), log.contexts
+    log, few = guarded(log)
     strata = context_sums(log, clip, model)
-    estimators = Estimators(log.counts, log.log_average is not None, model is not None)
+    added = None if log.additive is None else log.additive.shares
+    estimators = Estimators(log.counts, log.log_average is not None, model is not None, added)
     sums = total_sums(strata, log.loggers)
     points = estimators(sums)
     resampled = resample(strata, estimators, request.replicates, request.level, rng, advance)
     shares = _shares(sums, log.counts)
-    weighing = {name: _weighing(name, log, clip, shares) for name in points}
+    weighing = {name: overlap(row_weights(name, log, clip, shares)) for name in points}
     rows = tuple(
         EstimateRow(
             name=name,
@@ -112,20 +133,34 @@ def evaluate_policy(
         )
         for name, value in points.items()
     )
-    support = logger_support(log)
+    rows = honest_rows(rows, log, shares, request.level)
+    support = logger_support(log, request.level)
     whole = weighing["weighted" if log.average_weights is None else "balanced"]
     return PolicyEvaluation(
         estimates=rows,
         loggers=support,
         lambda_share=tuple(shares["weighted"].tolist()),
         overlap=whole,
-        warnings=tuple(support_warnings(log, support, whole, greedy_log_propensity)),
-        recommendation=recommend(rows_by_name(rows), support, whole),
+        warnings=(
+            *few_contexts_lines(few),
+            *support_warnings(log, support, whole, greedy_log_propensity),
+            *rare_warnings(log, shares),
+        ),
+        recommendation=recommend(rows_by_name(rows), support, whole, _adds_up(log, additivity), few),
         rows=log.rows,
-        contexts=log.contexts,
+        contexts=contexts,
         clip=clip,
         max_loss=log.max_loss,
+        additivity=additivity,
     )
+
+
+def _adds_up(log: ScoredLog, test: AdditivityTest | None) -> AddsUp | None:
+    """What speaks for additive weights; None where the loss does not add up over labels, or no one knows."""
+    if log.additive is None or test is None or test.rejected:
+        return None
+    seen = overlap(log.additive.balanced)
+    return AddsUp(test.p_value, seen.mean_weight, min(seen.effective_rows, log.additive.effective_rows))
 
 
 def rows_by_name(rows: tuple[EstimateRow, ...]) -> dict[str, EstimateRow]:
@@ -140,18 +175,6 @@ def _shares(sums: Sums, counts: Vector) -> dict[str, Vector]:
     }
 
 
-def _weighing(name: str, log: ScoredLog, clip: float, shares: dict[str, Vector]) -> Overlap:
-    """Mean weight and effective rows of an estimator: n a_i w_i of each row, a_i its logger's lambda."""
-    b = log.average_weights
-    weights = b if b is not None and (name.startswith("balanced") or name == DR) else log.weights
-    if name.endswith("clipped"):
-        weights = np.minimum(weights, clip)
-    if name.startswith("weighted") or (name == DR and b is None):
-        share = shares.get(name, shares["weighted"])
-        weights = weights * (share * log.rows / log.counts)[log.logger]
-    return overlap(weights)
-
-
 def _bernstein(
     name: str,
     log: ScoredLog,
@@ -162,7 +185,7 @@ def _bernstein(
 ) -> Interval | None:
     """The empirical-Bernstein interval, where one is valid; see `intervals.py`."""
     clipped = name.endswith("clipped")
-    if name.endswith("-sn") or name == DR or not (clipped or max_weights):
+    if name.endswith("-sn") or name == DR or name in ADDITIVE or not (clipped or max_weights):
         return None
     b = log.average_weights
     weights = b if b is not None and name.startswith("balanced") else log.weights

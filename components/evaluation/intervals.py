@@ -43,6 +43,12 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def digits(self) -> int:
+        """How many decimals show two figures of its width; 3 at least."""
+        width = self.high - self.low
+        return max(3, 1 - math.floor(math.log10(width))) if width > 0 and math.isfinite(width) else 3
+
 
 @dataclass(frozen=True)
 class Resampled:
@@ -60,9 +66,10 @@ class Estimators:
     counts: Vector
     balanced: bool
     dr: bool
+    additive: Vector | None = None
 
     def __call__(self, sums: Sums) -> dict[str, Vector]:
-        return estimates(sums, self.counts, self.balanced, self.dr)
+        return estimates(sums, self.counts, self.balanced, self.dr, self.additive)
 
 
 def resample(
@@ -164,7 +171,7 @@ class Part:
     """Rows whose mean estimates the risk on its own: all of them, or those of one logger.
 
     `context` (m,), `weights` (m,), `delta` (m,); `max_weight` is the largest weight that could occur: one
-    number, or one a row; `share` is how much the part counts.
+    number, or one per row; `share` is how much the part counts.
     """
 
     context: Contexts

@@ -3,7 +3,7 @@
 import math
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from multilogger.components.evaluation.evaluation import EstimateRow, PolicyEvaluation
 
@@ -45,7 +45,8 @@ def evaluation_figure(result: PolicyEvaluation, title: str, level: float) -> "Fi
 def _style() -> AbstractContextManager[None]:
     import matplotlib as mpl
 
-    return mpl.rc_context({"svg.hashsalt": "multilogger", "font.size": 9, "axes.spines.right": False})
+    style: dict[Any, Any] = {"svg.hashsalt": "multilogger", "font.size": 9, "axes.spines.right": False}
+    return mpl.rc_context({**style, "text.parse_math": False})  # names may have a dollar sign
 
 
 def _draw_estimates(axes: "Axes", result: PolicyEvaluation, level: float) -> None:
@@ -55,7 +56,7 @@ def _draw_estimates(axes: "Axes", result: PolicyEvaluation, level: float) -> Non
     for at, row in enumerate(rows):
         _draw_row(axes, row, at, (low, high), row.name == trusted, level, label=at == 0)
     for logger, style in zip(result.loggers, LINES * len(result.loggers), strict=False):
-        text = f"{logger.name}: own mean loss {logger.mean_loss:.3g}"
+        text = f"{_short(logger.name)}: own mean loss {logger.mean_loss:.3g}"
         if not low <= logger.mean_loss <= high:
             text += ", off the picture"
         axes.axvline(logger.mean_loss, color=INK, linewidth=0.9, linestyle=style, label=text)
@@ -110,9 +111,14 @@ def _draw_rows(axes: "Axes", result: PolicyEvaluation) -> None:
     for at, (logger, share) in enumerate(zip(loggers, shares, strict=True)):
         text = f" {logger.effective_rows:,.0f} of {logger.rows:,}"
         axes.text(share, at, text, va="center", fontsize=8, color=INK)
-    axes.set_yticks(range(len(loggers)), [logger.name for logger in loggers])
+    axes.set_yticks(range(len(loggers)), [_short(logger.name) for logger in loggers])
     axes.set_xlim(0, max(1e-3, 1.9 * max(shares)))
     axes.set_ylim(-0.6, len(loggers) - 0.4)
     axes.set_xlabel("effective rows / rows")
     axes.set_title("what the rows are worth", fontsize=9, loc="left", color=INK)
     axes.spines["top"].set_visible(False)
+
+
+def _short(name: str, most: int = 40) -> str:
+    """A name that leaves room for the picture."""
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -5,7 +5,7 @@ by batch: the policy's probabilities, and the model of the loss. Last its predic
 has not seen the row's context.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.checks import check_propensities
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.evaluation.additive_scores import open_additive
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
 from multilogger.components.evaluation.context_sums import ScoredLog
 from multilogger.components.evaluation.loss_model import DrModel, open_loss_model
@@ -27,6 +28,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     draw_folds,
 )
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
+from multilogger.components.learners.loss_models.additivity import AdditivityTest
 from multilogger.components.log.actions import ActionReader
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.files import ColumnBatch, LogFiles
@@ -38,13 +40,15 @@ MOST_LOGITS = 2**24  # of some rows at a time: 134 MB; the batches of up to 1,02
 class Scored:
     """A log under a policy, and what a cross-fitted model of the loss says of its rows.
 
-    `fitted_rows` is how many of them that model was fitted to.
+    `fitted_rows` is how many of them that model was fitted to. `additivity` tests what additive weights rest
+    on, where there are any.
     """
 
     log: ScoredLog
     model: ModelledLoss | None
     contexts_known: bool
     fitted_rows: int = 0
+    additivity: AdditivityTest | None = None
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,12 @@ def score_log(
     advance: Advance = lambda _: None,
     choice: ModelChoice | None = None,
     action_numbers: Mapping[str, int] | None = None,
+    logger_logits: Sequence[Matrix] = (),
 ) -> Scored:
     """Read a log under a policy; `advance` is told of rows read, three times each.
 
     `action_numbers` are the policy's numbers of one-of-K actions by name; without it, names are numbers.
+    `logger_logits`, on `contexts`, are those of the loggers where their policies are at hand.
     """
     largest = policy.space.largest_loss if max_loss is None else max_loss
     skimmed = skim(files, largest, advance)
@@ -96,9 +102,16 @@ def score_log(
     # draws of its own, so that the resamples are the same whatever the model
     own = rng.spawn(1)[0]
     model = open_loss_model(policy.space, choice.kind, shape, own, apart, choice.advance)
+    additive = None
+    if contexts is not None and place is not None:
+        tables = [table[place] for table in logger_logits]
+        additive = open_additive(policy.space, contexts.logits[place], tables, log.counts, rng.spawn(1)[0])
+        log = replace(log, additive=None if additive is None else additive.scores)
     actions = ActionReader(policy.space, files.dataset.schema, files.columns.action, action_numbers)
     for seen in _look(files, policy, actions, skimmed, contexts, place):
         _fill(log, seen, files, policy.space)
+        if additive is not None:
+            additive.fill(seen.at, log.context[seen.at], log.logger[seen.at], seen.action)
         model.add(seen.rows(log))
         advance(len(seen.action))
     if log.contexts < 2:
@@ -108,9 +121,12 @@ def score_log(
     for seen in _look(files, policy, actions, skimmed, contexts, place):
         part = model.predict(seen.rows(log))
         predicted.q_logged[seen.at], predicted.q_target[seen.at] = part.q_logged, part.q_target
+        if additive is not None:
+            left = log.delta[seen.at] - part.q_logged
+            additive.test(log.context[seen.at], log.logger[seen.at], seen.action, left)
         advance(len(seen.action))
     checked = replace(predicted)  # the checks of its values, now that they are there
-    return Scored(log, checked, known, model.fitted_rows)
+    return Scored(log, checked, known, model.fitted_rows, None if additive is None else additive.result())
 
 
 def _numbered(contexts: ContextLogits, place: NDArray[np.int64]) -> Iterator[Block]:

@@ -7,14 +7,17 @@ width of their intervals, would pick the luckiest of ten.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtri
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.evaluation.context_sums import ScoredLog
-from multilogger.components.evaluation.intervals import Interval
+from multilogger.components.evaluation.context_sums import ScoredLog, mean_error
 from multilogger.components.evaluation.points import DR
+
+if TYPE_CHECKING:
+    from multilogger.components.evaluation.evaluation import EstimateRow
 
 # Choice: the paper has no such limits. The first two are those that choose a policy while learning.
 LOWEST_MEAN_WEIGHT, HIGHEST_MEAN_WEIGHT = 0.5, 2.0
@@ -35,6 +38,7 @@ class LoggerSupport:
 
     `mean_weight` is S_j, 1 in expectation; `effective_rows` is (sum w)^2 / sum w^2; `largest_share` is the
     part of sum w that one row has; `greedy_rows` is the share of rows with the policy's likeliest action.
+    `error` is how far the mean loss may be off.
     """
 
     name: str
@@ -44,6 +48,7 @@ class LoggerSupport:
     effective_rows: float
     largest_share: float
     greedy_rows: float
+    error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,8 @@ class Overlap:
     largest_share: float
 
 
-def logger_support(log: ScoredLog) -> tuple[LoggerSupport, ...]:
-    """One entry a logger, from its own weights h / h_j."""
+def logger_support(log: ScoredLog, level: float = 0.95) -> tuple[LoggerSupport, ...]:
+    """One entry per logger, from its own weights h / h_j."""
     found = []
     for j, name in enumerate(log.names):
         rows = log.logger == j
@@ -71,6 +76,7 @@ def logger_support(log: ScoredLog) -> tuple[LoggerSupport, ...]:
                 effective_rows=over.effective_rows,
                 largest_share=over.largest_share,
                 greedy_rows=float(log.is_greedy[rows].mean()),
+                error=float(ndtri(0.5 + level / 2)) * mean_error(log.delta[rows], log.context[rows]),
             )
         )
     return tuple(found)
@@ -142,16 +148,6 @@ def _logger_line(one: LoggerSupport) -> str | None:
     return None
 
 
-class Estimated(Protocol):
-    """What the sentence says of an estimate."""
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def bootstrap(self) -> Interval: ...
-
-
 @dataclass(frozen=True)
 class Recommendation:
     """The estimator to trust, None if there is none, and the sentence that says so."""
@@ -160,18 +156,40 @@ class Recommendation:
     sentence: str
 
 
+@dataclass(frozen=True)
+class AddsUp:
+    """The p-value of a loss that adds up over labels, and what balanced additive weights are worth then."""
+
+    p_value: float
+    mean_weight: float
+    effective_rows: float
+
+    @property
+    def bearable(self) -> bool:
+        low, high = BEARABLE_MEAN_WEIGHT
+        return low <= self.mean_weight <= high and self.effective_rows >= FEWEST_EFFECTIVE_ROWS
+
+
 def recommend(
-    estimates: Mapping[str, Estimated], loggers: Sequence[LoggerSupport], whole: Overlap
+    estimates: "Mapping[str, EstimateRow]",
+    loggers: Sequence[LoggerSupport],
+    whole: Overlap,
+    adds_up: AddsUp | None = None,
+    few_contexts: int | None = None,
 ) -> Recommendation:
     """The rule, from h / h_avg of all rows (h / h_j with lambda* where the log has no other propensities):
 
-    - mean weight outside [0.7, 1.43], or fewer than 20 effective rows: none;
+    - rows of fewer than 20 different contexts (then `few_contexts` of them): none;
+    - mean weight outside [0.7, 1.43], or fewer than 20 effective rows: none, or `additive-balanced` where
+      that has both, and the test of it finds no sign that the loss does not add up over labels;
     - mean weight in [0.9, 1.1], at least 100 effective rows, no row with a tenth of all weight: `dr`;
     - in between, the self-normalised estimate, which a mean weight off 1 harms least, as a rough figure.
     """
+    if few_contexts is not None:
+        return Recommendation(None, f"Trust none of them: rows of only {few_contexts} different contexts.")
     lacks = _what_is_lacking(whole)
     if lacks:
-        return Recommendation(None, f"Trust none of them: {lacks}.")
+        return _of_sums(estimates, loggers, adds_up, lacks)
     good = (
         CLOSE_MEAN_WEIGHT[0] <= whole.mean_weight <= CLOSE_MEAN_WEIGHT[1]
         and whole.effective_rows >= FEW_EFFECTIVE_ROWS
@@ -179,19 +197,36 @@ def recommend(
     )
     fallback = "balanced-sn" if "balanced-sn" in estimates else "weighted-sn"
     name = DR if good and DR in estimates else fallback
-    one = estimates[name]
-    best = min(loggers, key=lambda logger: logger.mean_loss)
-    figure = f"{one.value:.3f} ({one.bootstrap.low:.3f} to {one.bootstrap.high:.3f})"
-    ahead = (
-        f"below the best logger's {best.mean_loss:.3f} with its whole interval"
-        if one.bootstrap.high < best.mean_loss
-        else f"above the best logger's {best.mean_loss:.3f} with its whole interval"
-        if one.bootstrap.low > best.mean_loss
-        else f"not told apart from the best logger's {best.mean_loss:.3f}"
+    caveat = "" if good else " as a rough figure only, overlap is thin"
+    return Recommendation(name, f"Trust {name}{caveat}: {_figure(estimates[name], loggers)}.")
+
+
+def _of_sums(
+    estimates: "Mapping[str, EstimateRow]",
+    loggers: Sequence[LoggerSupport],
+    adds_up: AddsUp | None,
+    lacks: str,
+) -> Recommendation:
+    """What is left where weights of whole actions say nothing."""
+    name = "additive-balanced"
+    if adds_up is None or not adds_up.bearable or name not in estimates:
+        return Recommendation(None, f"Trust none of them: {lacks}.")
+    return Recommendation(
+        name,
+        f"Trust {name}, which rests on a loss that adds up over labels (not rejected, p = "
+        f"{adds_up.p_value:.2g}): {_figure(estimates[name], loggers)}; of the others trust none: {lacks}.",
     )
-    if good:
-        return Recommendation(name, f"Trust {name}: {figure}, {ahead}.")
-    return Recommendation(name, f"Trust {name} as a rough figure only, overlap is thin: {figure}, {ahead}.")
+
+
+def _figure(one: "EstimateRow", loggers: Sequence[LoggerSupport]) -> str:
+    """An estimate with its interval, beside the best logger's loss; the error of both tells them apart."""
+    best = min(loggers, key=lambda logger: logger.mean_loss)
+    off, ends, digits = one.value - best.mean_loss, one.bootstrap, one.bootstrap.digits
+    apart = abs(off) > math.hypot(one.value - (ends.low if off > 0 else ends.high), best.error)
+    theirs = f"the best logger's {best.mean_loss:.{digits}f}"
+    side = f"{'above' if off > 0 else 'below'} {theirs} by more than the error of both"
+    ahead = side if apart else f"not told apart from {theirs}"
+    return f"{one.value:.{digits}f} ({ends.low:.{digits}f} to {ends.high:.{digits}f}), {ahead}"
 
 
 def _what_is_lacking(whole: Overlap) -> str:

@@ -12,12 +12,13 @@ TextRows = list[dict[str, str]]
 
 def estimate_table(result: PolicyEvaluation, level: float) -> TextRows:
     """One line per estimator; the one to trust is marked."""
+    digits = _digits(result)
     return [
         {
             "estimator": f"{row.name} *" if row.name == result.recommendation.estimator else row.name,
-            "risk": f"{row.value:.3f}",
-            f"{level:.0%} bootstrap": _ends(row.bootstrap),
-            f"{level:.0%} Bernstein": _ends(row.bernstein, result.max_loss),
+            "risk": f"{row.value:.{digits}f}",
+            f"{level:.0%} bootstrap": _ends(row.bootstrap, digits),
+            f"{level:.0%} Bernstein": _ends(row.bernstein, digits, result.max_loss),
             "mean weight": f"{row.mean_weight:.3f}",
             "effective rows": f"{row.effective_rows:,.0f}",
         }
@@ -31,7 +32,7 @@ def logger_table(result: PolicyEvaluation) -> TextRows:
         {
             "logger": one.name,
             "rows": f"{one.rows:,}",
-            "own mean loss": f"{one.mean_loss:.3f}",
+            "own mean loss": f"{one.mean_loss:.{_digits(result)}f}",
             "mean weight": f"{one.mean_weight:.3f}",
             "effective rows": f"{one.effective_rows:,.0f}",
             "largest row": f"{one.largest_share:.1%}",
@@ -75,6 +76,17 @@ def evaluation_notes(scored: Scored, max_weights: MaxWeights | None, max_weight_
             f"The loss model of dr was fitted to {scored.fitted_rows:,} of the {scored.log.rows:,} rows, "
             "drawn at random; dr itself uses them all."
         )
+    if scored.log.additive is not None:
+        test = scored.additivity
+        found = (
+            ""
+            if test is None
+            else (
+                f"; the test of it says p = {test.p_value:.2g}"
+                + (", it does not: leave them alone" if test.rejected else "")
+            )
+        )
+        yield f"The additive- estimators rest on a loss that adds up over labels{found}."
     if max_weights is None:
         yield (
             "Bernstein intervals for clipped estimators only: the largest possible weight is not known "
@@ -82,9 +94,15 @@ def evaluation_notes(scored: Scored, max_weights: MaxWeights | None, max_weight_
         )
 
 
-def _ends(interval: Interval | None, max_loss: float = math.inf) -> str:
+def _digits(result: PolicyEvaluation) -> int:
+    """The decimals of losses: those of the estimate to trust, or of the surest one."""
+    trusted = [row for row in result.estimates if row.name == result.recommendation.estimator]
+    return max(row.bootstrap.digits for row in trusted or result.estimates)
+
+
+def _ends(interval: Interval | None, digits: int, max_loss: float = math.inf) -> str:
     if interval is None:
         return "-"
     if interval.low <= 0 and interval.high >= max_loss:
         return "says nothing"
-    return f"{interval.low:.3f} to {interval.high:.3f}"
+    return f"{interval.low:.{digits}f} to {interval.high:.{digits}f}"

@@ -7,7 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.auto.verdict import Verdict
 from multilogger.components.learners.exact.method import MultiplierSettings
+from multilogger.components.learners.loss_models.blend import StartRecord
 from multilogger.components.learners.methods import find_method
 from multilogger.components.learners.reg.method import ConstraintSettings
 from multilogger.components.learners.training.loop import OnEpoch, train
@@ -23,6 +25,8 @@ class Learned:
 
     `notes` is what a person should know of the run, a sentence each. `blind` is what the policy's loss model
     says of every context (m, size), by the member that has not seen it; None where there is no such model.
+    `verdict` is what a method that chooses among candidates found of each, `starts` what a loss model with
+    several starts did.
     """
 
     policy: LearnedPolicy
@@ -30,6 +34,24 @@ class Learned:
     records: tuple[EpochRecord, ...]
     notes: tuple[str, ...] = ()
     blind: Matrix | None = None
+    verdict: Verdict | None = None
+    starts: tuple[StartRecord, ...] = ()
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """The notes but for what a method that chooses among candidates shows of the chosen one."""
+        shown = self.verdict is not None and self.verdict.chosen is not None
+        return self.notes[1:] if shown else self.notes
+
+
+@runtime_checkable
+class HasVerdict(Protocol):
+    """A learner that chooses among candidates."""
+
+    verdict: Verdict | None
+
+    def notes(self) -> tuple[str, ...]:
+        """What was shown of them, a sentence each."""
 
 
 @runtime_checkable
@@ -38,6 +60,14 @@ class HasLossModel(Protocol):
 
     def blind_chances(self) -> Matrix:
         """What the model says of every context by who has not seen it: (m, size)."""
+
+
+@runtime_checkable
+class HasStarts(Protocol):
+    """A learner whose model of the loss may have several starts."""
+
+    def starts(self) -> tuple[StartRecord, ...]:
+        """Of a loss model with several starts, what was found of each."""
 
 
 def learn(
@@ -73,7 +103,11 @@ def learn(
     )
     notes = _notes(method, settings, progress.best, progress.records)
     blind = learner.blind_chances() if isinstance(learner, HasLossModel) else None
-    return Learned(policy, progress.best, progress.records, notes, blind)
+    starts = learner.starts() if isinstance(learner, HasStarts) else ()
+    if not isinstance(learner, HasVerdict):
+        return Learned(policy, progress.best, progress.records, notes, blind, starts=starts)
+    notes = (*learner.notes(), *notes)
+    return Learned(policy, progress.best, progress.records, notes, blind, learner.verdict, starts)
 
 
 def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> dict[str, object]:

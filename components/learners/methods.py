@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.auto.method import AUTO
 from multilogger.components.learners.direct_method.method import ADDITIVE, ADDITIVE_SOFT, DM, FULL_ENSEMBLE
 from multilogger.components.learners.dr.method import DR
 from multilogger.components.learners.exact.method import BALANCED_EXACT, NAIVE_EXACT, WEIGHTED_EXACT
@@ -31,6 +32,7 @@ METHODS: dict[str, Method] = {
         ADDITIVE_SOFT,
         DM,
         DR,
+        AUTO,
         FULL_INFORMATION,
         FULL_ENSEMBLE,
     )

@@ -171,6 +171,10 @@ class ActionReader:
                 f"{chunk.where}: column {self._column!r} must hold {_wanted(self._space)}, got {kind}; was "
                 "the policy learned on this problem?"
             )
+        if not lists and kind.num_fields:  # a structure or a map
+            raise BadInput(
+                f"{chunk.where}: column {self._column!r} must hold {_wanted(self._space)}, got {kind}"
+            )
         if lists:
             return checked_actions(chunk.matrix(self._column), self._space, chunk.where, chunk.rows)
         return self._chosen(chunk)

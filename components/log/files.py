@@ -91,7 +91,8 @@ class ColumnBatch:
         wide = (
             self.matrix("x") if tuple(names) == ("x",) else np.stack([self.numbers(n) for n in names], axis=1)
         )
-        return wide.astype(np.float32)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+            return wide.astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,11 @@ class LogFiles:
     @property
     def rows(self) -> int:
         """Rows on disk, before any is left out."""
-        return int(self.dataset.count_rows())
+        try:
+            return int(self.dataset.count_rows())
+        except READ_ERRORS as error:
+            reason = str(error).splitlines()[0][:200]
+            raise BadInput(f"a file below {self.base} cannot be read as Parquet ({reason})") from error
 
     @property
     def max_loss(self) -> float | None:
@@ -211,6 +216,10 @@ def index_labels(parts: Sequence[Any], what: str) -> Indexed:
     whole = pa.chunked_array(parts).combine_chunks()
     if whole.null_count:
         raise BadInput(f"column {what!r} is missing in {whole.null_count} rows; fill it in or drop them")
+    if pa.types.is_floating(whole.type) and (gaps := int(np.isnan(np.asarray(whole)).sum())):
+        raise BadInput(f"column {what!r} is NaN in {gaps} rows; fill it in, or leave the column out")
+    if pa.types.is_nested(whole.type):
+        raise BadInput(f"column {what!r} must hold one label per row, got {whole.type}; cast it")
     encoded = whole.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     order = sorted(range(len(values)), key=values.__getitem__)
@@ -223,7 +232,12 @@ def _side(part: ColumnBatch, name: str, validation: bool) -> ColumnBatch:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    keep = np.asarray(pc.fill_null(part.batch.column(name), False)) == validation
+    column = part.batch.column(name)
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        column = column.cast(pa.bool_())
+    if not pa.types.is_boolean(column.type):
+        raise BadInput(f"{part.where}: column {name!r} must hold true and false, got {column.type}; cast it")
+    keep = np.asarray(pc.fill_null(column, False)) == validation
     return ColumnBatch(part.where, part.rows[keep], part.batch.filter(pa.array(keep)))
 
 

@@ -71,20 +71,24 @@ class TrainingLog:
     def total_delta(self) -> float:
         return float(self.delta.sum())
 
+    def rows_of(self, every_row: bool) -> "LogPart":
+        """All rows, or the training rows."""
+        return self._part(np.ones(self.rows, dtype=np.bool_)) if every_row else self._training_part
+
     def part(self, validation: bool) -> "LogPart":
         """The rows of one side of the split, the same ones for all who ask."""
         return self._validation_part if validation else self._training_part
 
     @cached_property
     def _training_part(self) -> "LogPart":
-        return self._part(validation=False)
+        return self._part(~self.validation)
 
     @cached_property
     def _validation_part(self) -> "LogPart":
-        return self._part(validation=True)
+        return self._part(self.validation)
 
-    def _part(self, validation: bool) -> "LogPart":
-        rows = np.flatnonzero(self.validation == validation)
+    def _part(self, among: NDArray[np.bool_]) -> "LogPart":
+        rows = np.flatnonzero(among)
         counts = np.bincount(self.logger[rows], minlength=self.loggers).astype(np.float64)
         return LogPart(
             context=self.context[rows],

@@ -5,6 +5,7 @@ that come from the path.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,8 +62,13 @@ LOSS_MEANING = {
 }
 
 
-def log_schema(space: ActionSpace, loggers: int, origin: LogOrigin | None = None) -> "pa.Schema":
-    """The columns of a log of actions of a space and of `loggers` loggers."""
+def log_schema(
+    space: ActionSpace, loggers: int, origin: LogOrigin | None = None, names: Sequence[object] = ()
+) -> "pa.Schema":
+    """The columns of a log of actions of a space and of `loggers` loggers.
+
+    `names` are those of one-of actions, their numbers unless given.
+    """
     import pyarrow as pa
 
     def column(name: str, kind: "pa.DataType", meaning: str) -> "pa.Field":
@@ -78,9 +84,8 @@ def log_schema(space: ActionSpace, loggers: int, origin: LogOrigin | None = None
         column("log_propensities", pa.list_(pa.float64(), loggers), "log of h_k(y|x) under every logger k"),
         column("validation", pa.bool_(), "true: kept aside for validation"),
     ]
-    own = (
-        {ACTIONS: json.dumps([str(action) for action in range(space.size)])} if not space.action_shape else {}
-    )
+    called = [str(action) for action in names or range(space.size)]
+    own = {} if space.action_shape else {ACTIONS: json.dumps(called)}
     if origin is None:
         return pa.schema(columns, metadata=own or None)
     facts = own | {

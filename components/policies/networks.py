@@ -5,7 +5,7 @@ on Yeast one (policy 10 nodes, T 59), so sizes are settings.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,15 @@ from torch.nn.functional import logsigmoid
 
 from multilogger.components.actions.space import TorchSpace
 from multilogger.components.policies.network_size import NetworkSize
+
+BLOCK_NUMBERS = 4_000_000  # of a member's table of actions: 16 MB
+Thin = Callable[[Tensor], Tensor]
+"""Leaves some of its numbers out."""
+
+
+def whole(x: Tensor) -> Tensor:
+    """Leaves out nothing."""
+    return x
 
 
 class PolicyNetwork(nn.Module):
@@ -30,6 +39,15 @@ class PolicyNetwork(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.layers(x)
         return logits
+
+    def thinned(self, x: Tensor, inputs: Thin, hidden: Thin) -> Tensor:
+        """The same with some of its inputs and of its hidden nodes left out."""
+        x = inputs(x)
+        for layer in self.layers:
+            x = layer(x)
+            if isinstance(layer, nn.ReLU):
+                x = hidden(x)
+        return x
 
 
 def _stack(inputs: int, outputs: int, size: NetworkSize, generator: torch.Generator) -> nn.Sequential:
@@ -81,8 +99,11 @@ class EnsembleNetwork(PolicyNetwork):
         return self.space.sharpened(self.probabilities(x), self.sharpness)
 
     def probabilities(self, x: Tensor) -> Tensor:
-        """mean_k p_k(x): (n, size)."""
-        return torch.stack([self.chances(member(x)) for member in self.members]).mean(dim=0)
+        """mean_k p_k(x): (n, size); the members' tables are made for some rows at a time."""
+        rows = max(1, BLOCK_NUMBERS // max(1, self.space.size))
+        lots = [x[start : start + rows] for start in range(0, max(1, len(x)), rows)]
+        tables = (torch.stack([self.chances(member(lot)) for member in self.members]) for lot in lots)
+        return torch.cat([table.mean(dim=0) for table in tables])
 
     def chances(self, outputs: Tensor) -> Tensor:
         """p_k(x) from a member's outputs (n, size)."""

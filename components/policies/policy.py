@@ -4,8 +4,9 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from multilogger.components.actions.space import ActionSpace, find_space
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.memory import densify
+from multilogger.components.policies.blends import blank_blend, blend_shape
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
 
@@ -121,6 +123,8 @@ class LearnedPolicy:
         }
         if isinstance(self.network, EnsembleNetwork):
             facts["members"] = len(self.network.members)
+            shape = blend_shape(self.network.members[0])
+            facts |= {} if shape is None else {"adds": shape}
         (folder / "policy.json").write_text(json.dumps(facts, indent=2) + "\n")
 
 
@@ -156,7 +160,8 @@ def _read_policy(folder: Path) -> LearnedPolicy:
     size = NetworkSize(tuple(facts["hidden"]), facts["batch_norm"])
     tensors = load_file(folder / "policy.safetensors")
     space = find_space(facts["actions"], facts["size"]) if "actions" in facts else Labels(facts["labels"])
-    network = _blank_network(facts["features"], space, size, facts.get("members"))
+    _check_sizes(facts, size, space, tensors)
+    network = _blank_network(facts["features"], space, size, facts.get("members"), facts.get("adds"))
     network.load_state_dict(
         {
             name.removeprefix("network/"): value
@@ -177,11 +182,40 @@ def _read_policy(folder: Path) -> LearnedPolicy:
     )
 
 
+def _check_sizes(
+    facts: dict[str, Any], size: NetworkSize, space: ActionSpace, tensors: dict[str, torch.Tensor]
+) -> None:
+    """Refuse a network that is larger than its file before it is made, and a scale of another shape."""
+    widths = [facts["features"], *size.hidden, space.size]
+    members = facts.get("members") or 1
+    if any(isinstance(one, bool) or not isinstance(one, int) or one < 1 for one in (*widths, members)):
+        raise ValueError(f"sizes must be whole numbers above 0, got {widths} and {members} members")
+    stated = members * sum(a * b for a, b in pairwise(widths))
+    held = sum(value.numel() for name, value in tensors.items() if name.startswith("network/"))
+    if stated > held:
+        raise ValueError(f"it says a network of {stated:.4g} weights, policy.safetensors has {held}")
+    for name in ("standardisation/mean", "standardisation/scale"):
+        if tuple(tensors[name].shape) != (facts["features"],):
+            raise ValueError(
+                f"{name} must have {facts['features']} numbers, one per feature, got the shape "
+                f"{tuple(tensors[name].shape)}"
+            )
+
+
 def _blank_network(
-    features: int, space: ActionSpace, size: NetworkSize, members: int | None
+    features: int,
+    space: ActionSpace,
+    size: NetworkSize,
+    members: int | None,
+    adds: Sequence[bool] | None = None,
 ) -> PolicyNetwork:
-    """A network of the right shape, whose numbers are still to come."""
-    blanks = [PolicyNetwork(features, space.size, size, torch.Generator()) for _ in range(members or 1)]
+    """A network of the right shape, whose numbers are still to come; `adds` of a blend's parts."""
+    blanks: list[PolicyNetwork] = [
+        PolicyNetwork(features, space.size, size, torch.Generator())
+        if adds is None
+        else blank_blend(features, space.size, size, adds)
+        for _ in range(members or 1)
+    ]
     return blanks[0] if members is None else ENSEMBLES[space.name](blanks, space.torch)
 
 

@@ -45,7 +45,12 @@ def method_title(method: str) -> str:
     return REFERENCES.get(method, method)
 
 
-PRESET_TITLES = {"paper": "as printed", "printed-objective": "printed objective", "tuned": "ours"}
+PRESET_TITLES = {
+    "paper": "as printed",
+    "printed-objective": "printed objective",
+    "tuned": "ours",
+    "auto": "from the log",
+}
 OURS = "tuned"
 
 

@@ -19,14 +19,35 @@ class MetricPoint:
 
 
 @dataclass(frozen=True)
+class ModelColumn:
+    """A column of a model by MLflow's name of its type, with an example; lists are of that type."""
+
+    name: str
+    type: str
+    required: bool = True
+    example: Any = None
+    is_list: bool = False
+
+
+@dataclass(frozen=True)
+class ModelParameter:
+    """What a call of a model may be given besides its rows, by MLflow's name of its type."""
+
+    name: str
+    type: str
+    default: Any
+
+
+@dataclass(frozen=True)
 class ModelFiles:
     """Files of the result that MLflow is to offer as a model, the module that loads them, and its columns."""
 
     name: str
     loader_module: str
     files: tuple[str, ...]
-    takes: tuple[str, ...]
-    gives: tuple[str, ...]
+    takes: tuple[ModelColumn, ...]
+    gives: tuple[ModelColumn, ...]
+    parameters: tuple[ModelParameter, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +94,7 @@ class StageRun:
         self.models.append(model)
 
     def log_curve(self, name: str, values: Iterable[float], first_step: int = 0) -> None:
-        """Record a value a step; written to MLflow in batches when the stage is done."""
+        """Record a value per step; written to MLflow in batches when the stage is done."""
         self.metrics += [MetricPoint(name, float(v), first_step + i) for i, v in enumerate(values)]
 
     def progress(self, doing: str, total: float | None = None) -> Bar:

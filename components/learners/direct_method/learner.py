@@ -10,6 +10,7 @@ import torch
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
+from multilogger.components.learners.loss_models.blend import BlendedModel, StartRecord
 from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
 from multilogger.components.learners.loss_models.settings import LossModelSettings
 from multilogger.components.learners.training.network_learner import open_measure
@@ -36,14 +37,15 @@ class DirectMethodLearner:
     def __init__(
         self, log: LearnerLog, soft: bool, settings: LossModelSettings, seed: int, truth: bool = False
     ) -> None:
+        settings = settings.resolved(log.contexts)
         self.settings, self.soft, self.space = settings, soft, log.space
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        view = open_loss_model(log, truth)
+        view = open_loss_model(log, truth, settings.fit_all)
         self.figures = view.figures
         self.measure = open_measure(log, BALANCED, rules_of(settings))
-        self.model = fit_loss_model(view, self.x, log.space.size, settings, self.generator)
+        self.model = fit_loss_model(view, self.x, self.standardisation, settings, self.generator)
         self.ensemble = self.model.network(self.model.members, GREEDY)
         self.network: PolicyNetwork = self.ensemble
 
@@ -57,6 +59,9 @@ class DirectMethodLearner:
 
     @property
     def patience(self) -> int:
+        """Candidates of a blend have their own; it ends when all of them have."""
+        if isinstance(self.model, BlendedModel):
+            return 0 if self.model.finished else self.epochs
         return self.settings.patience
 
     def run_epoch(self) -> None:
@@ -82,6 +87,10 @@ class DirectMethodLearner:
             validation_score=figures.score,
             eligible=True,
         )
+
+    def starts(self) -> tuple[StartRecord, ...]:
+        """Of a loss model with several starts, what was found of each."""
+        return self.model.starts() if isinstance(self.model, BlendedModel) else ()
 
     def blind_chances(self) -> Matrix:
         """Of the members whose policy was chosen."""

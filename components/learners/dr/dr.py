@@ -5,6 +5,7 @@ R_dr(h) = mean_i [ E_{y ~ h} q(x_i, y) + w_i (delta_i - q(x_i, y_i)) ],  w = min
 with q the loss model of the action space, fitted without the row's own fold of contexts. Not in the paper.
 """
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -14,6 +15,7 @@ from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.dr.rows import PolicyBatch, open_doubly_robust
+from multilogger.components.learners.loss_models.blend import BlendedModel, StartRecord
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
 from multilogger.components.learners.training.network_learner import open_measure
@@ -44,17 +46,18 @@ class DoublyRobustLearner:
     """
 
     def __init__(self, log: LearnerLog, settings: DrSettings, seed: int) -> None:
+        settings = settings.resolved(log.contexts)
         self.settings, self.space = settings, log.space
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
         self.measure = open_measure(log, BALANCED, rules_of(settings))
         self.view = open_doubly_robust(log, settings, seed, self.generator)
-        model = open_loss_model(log)
+        model = open_loss_model(log, every_row=settings.fit_all)
         self.figures, self.rows = model.figures, self.view.policy
         of_model = dataclasses.replace(settings, epochs=settings.model_epochs)
-        self.model = fit_loss_model(model, self.x, log.space.size, of_model, self.generator)
-        self.members = [_blank(log, settings) for _ in self.model.members]
+        self.model = fit_loss_model(model, self.x, self.standardisation, of_model, self.generator)
+        self.members = [self._blank(member, log) for member in self.model.members]
         self.ensemble = self.model.network(self.members, settings.sharpness)
         self.network: PolicyNetwork = self.ensemble
         self.optimiser = torch.optim.AdamW(
@@ -63,6 +66,13 @@ class DoublyRobustLearner:
         self.shares = self.measure.counts / self.measure.counts.sum()
         self.frozen: FoldedModel | None = None
         self.done = 0
+
+    def _blank(self, member: PolicyNetwork, log: LearnerLog) -> PolicyNetwork:
+        """A network whose numbers come when the policy starts; it draws from a generator of its own."""
+        if isinstance(self.model, BlendedModel):
+            return copy.deepcopy(member)
+        own = torch.Generator().manual_seed(0)
+        return PolicyNetwork(log.features, log.space.size, self.settings.policy_size, own)
 
     @property
     def size(self) -> NetworkSize:
@@ -145,6 +155,10 @@ class DoublyRobustLearner:
             eligible=not self.fitting,
         )
 
+    def starts(self) -> tuple[StartRecord, ...]:
+        """Of a loss model with several starts, what was found of each."""
+        return self.model.starts() if isinstance(self.model, BlendedModel) else ()
+
     def blind_chances(self) -> Matrix:
         """Of the model, which no longer changes."""
         return self.model.out_of_fold()
@@ -177,8 +191,3 @@ class DoublyRobustLearner:
         self.done = int(state.numbers["done"])
         if not self.fitting:
             self._freeze_model()
-
-
-def _blank(log: LearnerLog, settings: DrSettings) -> PolicyNetwork:
-    """A network whose numbers come when the policy starts; it draws from a generator of its own."""
-    return PolicyNetwork(log.features, log.space.size, settings.policy_size, torch.Generator().manual_seed(0))

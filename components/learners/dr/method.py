@@ -3,10 +3,11 @@
 Not in the paper.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Self
 
 from multilogger.components.learners.direct_method.method import AdditiveSoftSettings
+from multilogger.components.learners.loss_models.settings import MOST_EPOCHS
 from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import BatchSettings
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 class DrSettings(AdditiveSoftSettings, BatchSettings):
     """The additive model, then a policy."""
 
-    model_epochs: Annotated[int, About("epochs of the loss model", least=1)] = 50
+    model_epochs: Annotated[
+        int, About("epochs of the loss model; 0: from the number of contexts", least=0)
+    ] = 50
     epochs: Annotated[int, About("epochs of the policy, at most", least=1)] = 30
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 10
     sharpness: Annotated[
@@ -32,7 +35,10 @@ class DrSettings(AdditiveSoftSettings, BatchSettings):
 
     @property
     def planned_epochs(self) -> int:
-        return self.model_epochs + self.epochs
+        return (self.model_epochs or MOST_EPOCHS) + self.epochs
+
+    def resolved(self, contexts: int) -> Self:
+        return replace(self, model_epochs=self.model_epochs or self.epochs_for(contexts))
 
 
 def _build(log: "LearnerLog", settings: DrSettings, seed: int) -> "Learner":

@@ -49,12 +49,12 @@ class SortedRows:
         )
 
     def steps(self, batch_size: int) -> int:
-        """As many steps an epoch as learners take that draw `batch_size` rows of each logger."""
+        """As many steps per epoch as learners take that draw `batch_size` rows of each logger."""
         longest = max(len(rows) for rows in self.rows.by_logger)
         return min(max(1, longest // batch_size), len(self.count))
 
     def batches(self, steps: int, generator: torch.Generator) -> Iterator[ContextBatch]:
-        """Every context once an epoch in random order, all of its rows with it."""
+        """Every context once per epoch in random order, all of its rows with it."""
         contexts = torch.randperm(len(self.count), generator=generator)
         count = self.count[contexts]
         end = torch.cumsum(count, dim=0)
@@ -95,7 +95,7 @@ class ExactBatch:
 
 
 class MemoryContexts:
-    """Rows in memory: every context once an epoch, with all rows logged at it."""
+    """Rows in memory: every context once per epoch, with all rows logged at it."""
 
     def __init__(
         self, rows: SortedRows, objective: Objective, batch_size: int, generator: torch.Generator

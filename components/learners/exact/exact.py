@@ -32,7 +32,7 @@ BETAS = (0.9, 0.95)
 
 
 class ExactLearner(RiskLearner):
-    """A network policy that descends an augmented Lagrangian; its multiplier moves once an epoch.
+    """A network policy that descends an augmented Lagrangian; its multiplier moves once per epoch.
 
     Choice: a mini-batch is made of contexts with all rows logged at them. The discriminator needs actions
     drawn anew and so one pass a row; the closed form belongs to a context, which R replays can share. Of a

@@ -1,9 +1,10 @@
 """`full-information`: the same network on the true labels that bandit learners never see. A reference."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.datasets.losses import find_loss
+from multilogger.components.learners.loss_models.settings import LossModelSettings, Start
 from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method, Needs
 from multilogger.components.learners.training.settings import BatchSettings, NetworkSettings
@@ -12,19 +13,50 @@ if TYPE_CHECKING:
     from multilogger.components.learners.training.loop import Learner
     from multilogger.components.log.disk import LearnerLog
 
+ONE_BY_ONE = ("hamming", "zero-one")  # losses that the most likely labels, or the most likely action, lower
+
 
 @dataclass(frozen=True)
 class FullInformationSettings(NetworkSettings, BatchSettings):
-    """A network on true labels; the dataset says the loss."""
+    """A network on true labels; the dataset says the loss.
 
+    With `ensemble` it is the limit of what a log can teach: the networks of the loss models with all that
+    these have (starts, scales, dropout, folds, a choice by held-out error), fitted to the right actions and
+    greedy. That is for a loss that one label, or one action, decides at a time; `crowding` has one network.
+    """
+
+    ensemble: Annotated[
+        bool, About("the networks of the loss models in place of a single one", later=True)
+    ] = False
     loss: Annotated[str, About("what an action costs; the dataset says it", keyed=False)] = "hamming"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         find_loss(self.loss)
 
+    def as_loss_model(self, contexts: int, space: str) -> LossModelSettings:
+        """What the networks are fitted with, beside the settings that both have."""
+        shared = {"standardise": self.standardise, "hidden": self.hidden, "weight_decay": self.weight_decay}
+        kind = LossModelSettings(
+            **shared,  # type: ignore[arg-type]
+            batch_norm=self.batch_norm,
+            risk_rate=self.risk_rate,
+            patience=self.patience,
+            epochs=0,
+            context_batch=0,
+            input_dropout=0.2 if space == "labels" else 0.0,
+            hidden_dropout=0.3,
+            start=Start.BLEND if space == "labels" else Start.SCRATCH,
+        ).resolved(contexts)
+        return replace(kind, epochs=min(self.epochs, kind.epochs))
+
 
 def _build(log: "LearnerLog", settings: FullInformationSettings, seed: int) -> "Learner":
+    if settings.ensemble and settings.loss in ONE_BY_ONE:
+        from multilogger.components.learners.direct_method.learner import DirectMethodLearner
+
+        own = settings.as_loss_model(log.contexts, log.space.name)
+        return DirectMethodLearner(log, soft=False, settings=own, seed=seed, truth=True)
     from multilogger.components.learners.full_information.learner import FullInformationLearner
 
     return FullInformationLearner(log, settings, seed)

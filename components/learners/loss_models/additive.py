@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.torch_labels import TorchLabels
-from multilogger.components.learners.loss_models.additive_rows import AdditiveRows
+from multilogger.components.learners.loss_models.additive_rows import AdditiveRows, RowSums
 from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.form import AdditiveForm
-from multilogger.components.learners.loss_models.settings import AdditiveSettings
+from multilogger.components.learners.loss_models.settings import AdditiveSettings, Start
 from multilogger.components.learners.training.state import State
 from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
 
@@ -44,6 +44,8 @@ class AdditiveModel(LossEnsemble):
         super().__init__(x, rows.context, labels, settings, generator, fold)
         self.rows = rows
         self.noise = torch.full((rows.loggers,), settings.working_noise)
+        if settings.start is not Start.SCRATCH:
+            self.level = torch.logit(base_rates(rows.sums())).float()
 
     def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
         return self.rows.loss(groups, self.chances(outputs), self.noise_for(k))
@@ -79,3 +81,25 @@ class AdditiveModel(LossEnsemble):
     def restore(self, state: State) -> None:
         self.noise = state.tensors["noise"]
         super().restore(state)
+
+
+LEAST_RATE = 0.01  # of a label, where a model of rates alone begins
+PRIOR_ROWS = 1.0  # that speak for the same rate of all labels
+ROUNDS = 10
+
+
+def base_rates(sums: RowSums) -> Tensor:
+    """The p (q,) that fits all rows best, whatever their context; rows weigh by how little they scatter."""
+    labels = sums.moments.shape[1]
+    spread = torch.ones_like(sums.squares)
+    rates = torch.full((labels,), 0.5, dtype=torch.float64)
+    for _ in range(ROUNDS):
+        gram = torch.einsum("j,jkl->kl", 1.0 / spread, sums.products)
+        moment = torch.einsum("j,jk->k", 1.0 / spread, sums.moments)
+        common = (moment.sum() / gram.sum().clamp_min(PRIOR_ROWS)).clamp(0.0, 1.0)
+        system = gram + PRIOR_ROWS * torch.eye(labels, dtype=torch.float64)
+        rates = torch.linalg.solve(system, moment + PRIOR_ROWS * common).clamp(LEAST_RATE, 1.0 - LEAST_RATE)
+        residuals = sums.squares - 2.0 * sums.moments @ rates
+        residuals += torch.einsum("k,jkl,l->j", rates, sums.products, rates)
+        spread = residuals / sums.counts.clamp_min(1.0) + LEAST_RATE
+    return rates

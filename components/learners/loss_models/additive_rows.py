@@ -3,7 +3,7 @@
 Of row i, z = 1 - 2 y and t = delta - |y|; the model q(x, y) = |y| + z'p(x) leaves the residual t - z'p.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -55,6 +55,17 @@ class AdditiveRows(Protocol):
         `among` (g,) marks the groups to look at; NaN for a logger that has no row there.
         """
 
+    def sums(self) -> "RowSums": ...
+
+
+class RowSums(NamedTuple):
+    """Sums over the rows of each logger: of z z' (J, q, q), z t (J, q), t^2 (J,) and 1 (J,)."""
+
+    products: Tensor
+    moments: Tensor
+    squares: Tensor
+    counts: Tensor
+
 
 class GroupedRows:
     """Rows in memory."""
@@ -84,6 +95,17 @@ class GroupedRows:
         if among is not None:
             present = present & among[:, None]
         return torch.stack([excess[present & (self.logger == j)].mean() for j in range(self.loggers)])
+
+    def sums(self) -> RowSums:
+        flat = self.rows.present > 0
+        signs, target, logger = self.signs[flat].double(), self.target[flat].double(), self.logger[flat]
+        own = [logger == j for j in range(self.loggers)]
+        return RowSums(
+            torch.stack([signs[j].T @ signs[j] for j in own]),
+            torch.stack([signs[j].T @ target[j] for j in own]),
+            torch.stack([target[j].square().sum() for j in own]),
+            torch.stack([j.sum() for j in own]).double(),
+        )
 
 
 def whitened_residuals(residual: Tensor, signs: Tensor, spread: Tensor, noise: Tensor) -> Tensor:
@@ -165,6 +187,11 @@ class ContextMoments:
         counts = self.counts if among is None else self.counts * among
         spread = (counts * (here * (1.0 - here)).sum(dim=1)).sum(dim=1)
         return ((self.squared_residuals(here, among) - spread) / counts.sum(dim=1)).to(p.dtype)
+
+    def sums(self) -> RowSums:
+        blocks = torch.split(torch.arange(len(self.context)), BLOCK_CONTEXTS)
+        products = torch.stack([self.products(block).sum(dim=1) for block in blocks]).sum(dim=0)
+        return RowSums(products, self.moments.sum(dim=1), self.squares.sum(dim=1), self.counts.sum(dim=1))
 
     def total_score(self, p: Matrix) -> float:
         """sum_i r_i^2 over all rows, with p (m, q) at all contexts."""

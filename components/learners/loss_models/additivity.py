@@ -56,7 +56,7 @@ def additivity_test(log: TrainingLog, p: Matrix, seed: int = 0) -> AdditivityTes
     standard normal under additivity: given the contexts, rows are independent and u has mean zero.
     """
     chances = logging_marginals(log)
-    pairs = _choose_pairs(log.space.size, np.random.default_rng(seed))
+    pairs = choose_pairs(log.space.size, np.random.default_rng(seed))
     train, validation = log.part(validation=False), log.part(validation=True)
     if len(train.delta) > MOST_FITTED_ROWS:
         train_rows = np.random.default_rng(seed).permutation(len(train.delta))[:MOST_FITTED_ROWS]
@@ -152,7 +152,7 @@ def _precisions(part: LogPart, p: Matrix) -> Vector:
     return 1.0 / np.maximum(means, np.finfo(np.float64).tiny ** 0.5)
 
 
-def _choose_pairs(labels: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def choose_pairs(labels: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Pairs l < m of labels: (P, 2)."""
     pairs = np.stack(np.triu_indices(labels, 1), axis=1)
     if len(pairs) <= MOST_PAIRS:

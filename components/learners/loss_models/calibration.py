@@ -23,6 +23,10 @@ REJECT_BELOW = 0.01
 # worth a warning.
 WORTH_SAYING = 0.1
 NEWTON_STEPS = 25
+REMEDY = {
+    "dm": "'dm' may be biased here, use 'dr'",
+    "dr": "'dr' corrects it where the loggers took an action, and is noisy for it",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,14 @@ class CalibrationTest:
     @property
     def rejected(self) -> bool:
         return self.p_value < REJECT_BELOW and self.largest > WORTH_SAYING
+
+    def complaint(self, method: str) -> str:
+        """What a person should know of a model that is off, and what to do, in one line."""
+        return (
+            f"the loss model is off by up to {self.largest:.0%} of a chance (p = {self.p_value:.2g}, slope "
+            f"{self.slope:.2f}, intercept {self.intercept:+.2f}; 1 and 0 are right): "
+            f"{REMEDY.get(method, 'do not trust what it says')}"
+        )
 
 
 def calibration_test(log: TrainingLog, p: Matrix) -> CalibrationTest:

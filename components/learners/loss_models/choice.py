@@ -62,6 +62,7 @@ class ChoiceModel(LossEnsemble):
     def _start_at(self, chance: float) -> None:
         """Let every network begin at one chance of all actions."""
         level = torch.logit(torch.tensor(chance), eps=LEAST_CHANCE)
+        self.level = level.expand(len(self.offset))
         for member in self.members:
             with torch.no_grad():
                 list(member.parameters())[-1].fill_(level)
@@ -153,13 +154,18 @@ class ContestedModel(LossEnsemble):
 
 
 def choice_model(
-    x: Tensor, pairs: PairSums, actions: int, settings: LossModelSettings, generator: torch.Generator
+    x: Tensor,
+    pairs: PairSums,
+    actions: int,
+    settings: LossModelSettings,
+    generator: torch.Generator,
+    fold: Tensor | None = None,
 ) -> LossEnsemble:
     """The kind that the rows ask for, or both of them where the rows cannot tell."""
     kind = pairs.right_actions()
     if kind is RightActions.UNKNOWN:
         return ContestedModel(x, pairs, actions, settings, generator)
-    return ChoiceModel(x, pairs, actions, settings, generator, independent=kind is RightActions.ANY)
+    return ChoiceModel(x, pairs, actions, settings, generator, fold, kind is RightActions.ANY)
 
 
 def log_complement(log_p: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ class LossEnsemble(ABC):
     """Networks p_1(x)..p_K(x), each fitted on the rows of all contexts but those of its fold.
 
     `context` (g,) is the context of each group of rows that a step may take; `fold` (m,) is drawn unless it
-    is given.
+    is given. `level` (size,) are the outputs of a model that knows no contexts, where there is one.
     """
 
     form: LossForm
@@ -40,15 +40,26 @@ class LossEnsemble(ABC):
         fold: Tensor | None = None,
     ) -> None:
         self.x, self.context, self.settings, self.generator = x, context, settings, generator
+        self.outputs = outputs
         self.fold = context_folds(len(x), settings.folds, generator) if fold is None else fold
-        self.members = [
-            PolicyNetwork(x.shape[1], outputs, settings.policy_size, generator) for _ in range(settings.folds)
-        ]
+        self.level: Tensor | None = None
+        self.replace_members(
+            [
+                PolicyNetwork(x.shape[1], outputs, settings.policy_size, generator)
+                for _ in range(settings.folds)
+            ]
+        )
+        self.epoch = 0
+
+    def replace_members(self, members: Sequence[PolicyNetwork]) -> None:
+        """Fit these from now on, one for each fold."""
+        self.members = list(members)
         self.optimisers = [
-            torch.optim.AdamW(member.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay)
+            torch.optim.AdamW(
+                member.parameters(), lr=self.settings.risk_rate, weight_decay=self.settings.weight_decay
+            )
             for member in self.members
         ]
-        self.epoch = 0
 
     @abstractmethod
     def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
@@ -88,26 +99,18 @@ class LossEnsemble(ABC):
     def _descend(self, k: int, groups: Tensor) -> None:
         member, optimiser = self.members[k], self.optimisers[k]
         member.train()
-        outputs = self._outputs(member, self._thinned(self.x.index_select(0, self.context[groups])))
+        x = self.x.index_select(0, self.context[groups])
+        outputs = member.thinned(x, self._thin_inputs, self._thin_hidden)
         loss = self.batch_loss(k, groups, outputs)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
-    def _outputs(self, member: PolicyNetwork, x: Tensor) -> Tensor:
-        """A member's outputs with some of its hidden nodes left out at random."""
-        if self.settings.hidden_dropout == 0:
-            outputs: Tensor = member(x)
-            return outputs
-        for layer in member.layers:
-            x = layer(x)
-            if isinstance(layer, nn.ReLU):
-                x = self._left_out(x, self.settings.hidden_dropout)
-        return x
-
-    def _thinned(self, x: Tensor) -> Tensor:
-        """Contexts with some of their inputs left out at random."""
+    def _thin_inputs(self, x: Tensor) -> Tensor:
         return self._left_out(x, self.settings.input_dropout)
+
+    def _thin_hidden(self, x: Tensor) -> Tensor:
+        return self._left_out(x, self.settings.hidden_dropout)
 
     def _left_out(self, x: Tensor, share: float) -> Tensor:
         """Numbers of which a share is 0, at random, and the others scaled up for them."""

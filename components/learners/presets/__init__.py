@@ -3,7 +3,7 @@
 from multilogger.components.datasets.registry import DATASETS
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import find_method
-from multilogger.components.learners.presets import paper, printed_objective, tuned
+from multilogger.components.learners.presets import auto, paper, printed_objective, tuned
 from multilogger.components.learners.presets.table import Row, look_up
 from multilogger.components.learners.training.settings import Settings
 
@@ -11,6 +11,7 @@ PRESETS: dict[str, tuple[Row, ...]] = {
     "paper": (*paper.PAPER_ROWS, *tuned.OWN_ROWS),
     "printed-objective": (*printed_objective.PRINTED_OBJECTIVE_ROWS, *tuned.OWN_ROWS),
     "tuned": (*tuned.PAPER_ROWS, *tuned.OWN_ROWS),
+    "auto": auto.AUTO_ROWS,
 }
 """In the order in which tables show them."""
 

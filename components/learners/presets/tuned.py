@@ -8,6 +8,7 @@ lowers the validation score by 0.005. The constraint of the -reg methods costs l
 0.016, 0.053), -0.012 and -0.016 for weighted (0.014, 0.011), 0.000 and 0.018 for balanced (0.002, 0.012).
 """
 
+from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.presets.table import (
     CONSTRAINED,
     DIRECT,
@@ -108,6 +109,19 @@ OWN_ROWS = (
             "input_dropout": 0.0,
             "hidden_dropout": 0.3,
             "context_batch": 0,
+        },
+        spaces=ONE_OF,
+    ),
+    # `auto` takes what follows from the log; for one of K actions that is what `dm` has.
+    Row(
+        ("auto",),
+        {
+            "risk_rate": 5e-3,
+            "input_dropout": 0.0,
+            "start": Start.SCRATCH,
+            "fit_all": False,
+            "epochs": 50,
+            "patience": 50,
         },
         spaces=ONE_OF,
     ),

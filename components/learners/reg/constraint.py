@@ -122,7 +122,7 @@ class Constraint:
         return self.pulls / estimates if estimates else math.nan
 
     def variational(self) -> tuple[float, ...]:
-        """The moving average of D_f that decides, one a logger or a single one for h_avg; NaN at first."""
+        """The moving average of D_f that decides, one per logger or a single one for h_avg; NaN at first."""
         return tuple(self.average.tolist()) if self.estimates else (math.nan,) * len(self.average)
 
     def _update_average(self, values: Tensor) -> None:

@@ -44,7 +44,7 @@ class Samples:
 
     @property
     def divergences(self) -> int:
-        """How many divergences there are: one a logger, or the single one from h_avg."""
+        """How many divergences there are: one per logger, or the single one from h_avg."""
         return 1 if self.average else len(self.counts)
 
     def contexts_of_all(self) -> Tensor:

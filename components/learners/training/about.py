@@ -12,7 +12,8 @@ from multilogger.components.errors import BadInput
 class About:
     """What a setting means and the range of its numbers; of a list, that of each.
 
-    A setting that is not `keyed` cannot change a bit of the result.
+    A setting that is not `keyed` cannot change a bit of the result. One that came `later` is in no key while
+    it has its default, so that results from before are still theirs.
     """
 
     meaning: str
@@ -21,6 +22,7 @@ class About:
     below: float = math.inf
     most: float = math.inf
     keyed: bool = True
+    later: bool = False
 
     def check(self, name: str, value: object, kind: Any) -> None:
         """Refuse a value that is not of the setting's kind, or out of its range."""

@@ -27,6 +27,7 @@ class Group(StrEnum):
     CONSTRAINED = "constrained"
     EXACT = "exact"
     LOSS_MODEL = "loss model"
+    PORTFOLIO = "portfolio"
     REFERENCE = "reference"
 
 

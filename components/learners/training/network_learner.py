@@ -7,6 +7,7 @@ where weights are about 1.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -36,6 +37,8 @@ from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation, network_logits
 
 CLONED_ROWS = 500  # of a mini-batch of the warm start
+FEW_ROWS = 10.0  # effective ones; a uniform start with fewer learns from the other loggers alone
+COPY_STEPS = 630  # that make a copy of a sharp logger, as on tmc500
 
 
 def open_measure(log: LearnerLog, objective: Objective, rules: Rules) -> Measure:
@@ -109,20 +112,21 @@ class RiskLearner(NetworkLearner):
         super().__init__(log, settings, seed, **adam)
         self.measure = measure
         self.taken: Snapshot | None = None
-        self.to_clone = settings.warm_start > 0
+        self.warm_start = warm_start_of(measure, len(self.x), settings)
+        self.to_clone = self.warm_start.warm_start > 0
         self.shift = measure.loss_shift()
         self.shares = measure.counts / measure.counts.sum()
 
     @property
     def epochs(self) -> int:
-        return self.settings.epochs + (self.settings.warm_start > 0)
+        return self.settings.epochs + (self.warm_start.warm_start > 0)
 
     def clones(self) -> bool:
         """Make the first epoch of a warm start, which only copies the best logger; False if it is another."""
         if not self.to_clone:
             return False
         self.forget()
-        clone_best_logger(self.network, self.x, self.measure, self.settings, self.generator)
+        clone_best_logger(self.network, self.x, self.measure, self.warm_start, self.generator)
         return True
 
     def forget(self) -> None:
@@ -143,6 +147,22 @@ class RiskLearner(NetworkLearner):
         if self.settings.loss_shift is LossShift.RUNNING:
             return min(self.shift, self.settings.shift_share * snapshot.running_risk(self.shares))
         return self.shift
+
+
+def warm_start_of(measure: Measure, contexts: int, settings: WarmStartSettings) -> WarmStartSettings:
+    """How to start, where the log is to say it (-1): warm, if a uniform policy has few effective rows.
+
+    They are counted among the best logger's training rows, which a policy has most to learn from.
+    """
+    if settings.warm_start >= 0:
+        return settings
+    best = int(np.argmin(measure.mean_losses()))
+    uniform = measure.snapshot(np.zeros((contexts, measure.space.size)))
+    passes = 0
+    if uniform.train_spreads()[best].effective_rows < FEW_ROWS:
+        rows = int(measure.counts[best]) if measure.loggers is None else len(measure.contexts_of(best))
+        passes = -(-COPY_STEPS // max(1, rows // CLONED_ROWS))
+    return replace(settings, warm_start=passes)
 
 
 def clone_best_logger(

@@ -10,7 +10,7 @@ FINITE_CLIP = exp_or_inf(600.0)  # weights are measured raw, but a runaway polic
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch, with one number a logger where a tuple stands.
+    """One epoch, with one number per logger where a tuple stands.
 
     `train_risk` is the method's own estimate on the training split with its own weight rule,
     `validation_risk` the self-normalised balanced one on the validation split. `validation_score`, that risk
@@ -45,7 +45,7 @@ class EpochRecord:
     best_epoch: int = 0
 
     def metrics(self) -> dict[str, float]:
-        """The record as flat numbers, `name/j` for one a logger."""
+        """The record as flat numbers, `name/j` for one per logger."""
         flat: dict[str, float] = {}
         for name, value in vars(self).items():
             if isinstance(value, tuple):

@@ -139,7 +139,7 @@ class WeightSpread:
 
 @dataclass(frozen=True)
 class StreamedSums:
-    """What one pass leaves of a policy, one entry a logger.
+    """What one pass leaves of a policy, one entry per logger.
 
     On training rows: `clipped`, the objective's weights cut as it cuts them; `raw`, the same without a cut,
     for a running loss shift only; `train`, raw weights h/h_j. On validation rows: `validation`, raw weights

@@ -20,7 +20,7 @@ class LossShift(StrEnum):
     A literal IPS objective with delta >= 0 falls when the policy merely avoids the logged actions. `poem`
     subtracts the largest loss, so that every logged action attracts; `baseline` subtracts the mean loss of
     the better logger, so that actions better than it attract and the others repel; `running` subtracts the
-    self-normalised risk of the current policy on the training split, recomputed with lambda* once an epoch.
+    self-normalised risk of the current policy on the training split, recomputed with lambda* once per epoch.
     """
 
     NONE = "none"
@@ -154,7 +154,12 @@ class WarmStartSettings(Settings):
     """A start from a copy of the best logger."""
 
     warm_start: Annotated[
-        int, About("passes before the first epoch in which the policy copies the best logger", least=0)
+        int,
+        About(
+            "passes before the first epoch in which the policy copies the best logger; -1: enough "
+            "of them, if a uniform start has fewer than 10 effective rows of that logger",
+            least=-1,
+        ),
     ] = 0
     warm_start_rate: Annotated[float, About("first rate of the passes of a warm start", above=0)] = 3e-3
 
@@ -167,7 +172,7 @@ class RiskSettings(NetworkSettings, WeightSettings, WarmStartSettings, GuardSett
 
     @property
     def planned_epochs(self) -> int:
-        return self.epochs + (self.warm_start > 0)
+        return self.epochs + (self.warm_start != 0)
 
 
 S = TypeVar("S", bound=Settings)
@@ -196,8 +201,12 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
 
 def keyed_settings(settings: Settings) -> dict[str, Any]:
     """Those that a result depends on."""
-    about = settings_about(type(settings))
-    return {name: value for name, value in plain_settings(settings).items() if about[name].keyed}
+    about, usual = settings_about(type(settings)), {f.name: f.default for f in fields(settings)}
+    return {
+        name: value
+        for name, value in plain_settings(settings).items()
+        if about[name].keyed and not (about[name].later and value == usual[name])
+    }
 
 
 def read_of(kind: type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:

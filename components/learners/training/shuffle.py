@@ -132,7 +132,7 @@ def buffer_limit(memory_rows: int, loggers: int, batch_size: int) -> int:
 def batch_sizes(longest: int, batch_size: int) -> Iterator[int]:
     """B of each step of an epoch that passes once through the longest log.
 
-    Choice: what B rows a step would leave over is spread over the steps, so that no row is left out.
+    Choice: what B rows per step would leave over is spread over the steps, so that no row is left out.
     """
     steps = max(1, longest // batch_size)
     for step in range(steps):

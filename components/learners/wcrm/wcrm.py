@@ -2,9 +2,9 @@
 
 min_W sum_j lambda*_j sum_i u_i + v sqrt(Var(lambda*_j n_j u_i) / n) + l2 |W - W_0|^2, u = min(h/h_j, clip) l,
 
-over linear softmax policies, which factorise into one logistic policy a label, by full-batch L-BFGS. An epoch
-is one point of the grid over (clip, v, l2); the validation split chooses the point. W_0 is 0, the uniform
-policy, or where there is a warm start the copy of the best logger.
+over linear softmax policies, which factorise into one logistic policy per label, by full-batch L-BFGS. An
+epoch is one point of the grid over (clip, v, l2); the validation split chooses the point. W_0 is 0, the
+uniform policy, or where there is a warm start the copy of the best logger.
 """
 
 import itertools
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.learners.training.measure import Snapshot
-from multilogger.components.learners.training.network_learner import clone_best_logger, open_measure
+from multilogger.components.learners.training.network_learner import (
+    clone_best_logger,
+    open_measure,
+    warm_start_of,
+)
 from multilogger.components.learners.training.objectives import WEIGHTED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State, module_state
@@ -55,9 +59,10 @@ class WCRMLearner:
 
     def _start(self, generator: torch.Generator) -> Matrix:
         """W_0: (d + 1, q)."""
-        if not self.settings.warm_start:
+        warm = warm_start_of(self.measure, len(self.x), self.settings)
+        if not warm.warm_start:
             return np.zeros((self.x.shape[1] + 1, self.outputs))
-        clone_best_logger(self.network, self.x, self.measure, self.settings, generator)
+        clone_best_logger(self.network, self.x, self.measure, warm, generator)
         layer = self.network.layers[0].state_dict()
         return torch.cat([layer["weight"].T, layer["bias"][None]]).double().numpy()
 

@@ -63,7 +63,7 @@ def one_of_paragraph(rows: Sequence[OneOfRow]) -> str:
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """The tests of a method's loss model on a dataset, one a seed: how many are off, and the median p."""
+    """The tests of a method's loss model on a dataset, one per seed: how many are off, and the median p."""
 
     dataset: str
     method: str

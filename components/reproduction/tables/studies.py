@@ -153,7 +153,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class AdditivityRow:
-    """The tests of a dataset, one a seed: how many have p < `LEVEL`, and the median p."""
+    """The tests of a dataset, one per seed: how many have p < `LEVEL`, and the median p."""
 
     dataset: str
     preset: str
@@ -174,7 +174,7 @@ class AdditivityRow:
 
 
 def additivity_rows(reproduction: Reproduction) -> list[AdditivityRow]:
-    """A row a dataset and preset that `additive` was run on."""
+    """A row per dataset and preset that `additive` was run on."""
     datasets = datasets_in_order(reproduction)
     tested = [
         cell

@@ -1,6 +1,7 @@
 """Frames of any library, and the arrays that their columns hold."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,29 @@ def to_arrow(frame: Any) -> Any:
 class Rows:
     """The columns of an Arrow table as arrays; messages say which column is wrong and what to do."""
 
-    def __init__(self, table: Any, where: str = WHERE) -> None:
+    def __init__(self, table: Any, where: str = WHERE, first: int = 0) -> None:
         self.names = [str(name) for name in table.column_names]
         self.table, self.where = table, where
-        self.numbers_of_rows = np.arange(table.num_rows, dtype=np.int64)
+        self.numbers_of_rows = np.arange(first, first + table.num_rows, dtype=np.int64)
         if table.num_rows == 0:
             raise BadInput(f"{where} has no rows; check the filter that made it")
 
     def __len__(self) -> int:
         return len(self.numbers_of_rows)
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Rows":
+        """Some of the rows, under their own numbers."""
+        import pyarrow as pa
+
+        if chosen.all():
+            return self
+        part = Rows(self.table.filter(pa.array(chosen)), self.where)
+        part.numbers_of_rows = self.numbers_of_rows[chosen]
+        return part
+
+    def at(self, row: int) -> str:
+        """What messages call one of the rows."""
+        return f"{self.where}, row {self.numbers_of_rows[row]}"
 
     def require(self, name: str, what: str) -> None:
         """Refuse a name that is no column."""
@@ -87,11 +102,24 @@ class Rows:
         """A column of labels of any kind, numbered in ascending order."""
         return index_labels(self.column(name, name).chunks, name)
 
-    def words(self, name: str) -> list[str | None]:
-        """A column of words."""
+    def coded(self, name: str) -> "Coded":
+        """A column of words, each of them once."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        encoded = self.table.column(name).cast(pa.string()).combine_chunks().dictionary_encode()
+        words = encoded.dictionary.to_pylist()
+        return Coded(words, np.asarray(pc.fill_null(encoded.indices, len(words)), dtype=np.int64))
+
+    def seconds(self, name: str) -> Vector:
+        """A column of times in seconds since 1970, missing ones as NaN: (n,)."""
         import pyarrow as pa
 
-        return list(self.table.column(name).cast(pa.string()).to_pylist())
+        column = self.table.column(name)
+        zone = column.type.tz if pa.types.is_timestamp(column.type) else None
+        moments = column.cast(pa.timestamp("us", zone), safe=False)  # of nanoseconds the last three go
+        column = moments.cast(pa.int64()).cast(pa.float64())
+        return np.array(column.to_numpy(), dtype=np.float64) / 1e6
 
     def times(self, name: str) -> NDArray[np.generic]:
         """A column of numbers or times, none missing: (n,)."""
@@ -103,6 +131,21 @@ class Rows:
     def _batch(self, name: str) -> ColumnBatch:
         batch = self.table.select([name]).combine_chunks().to_batches()[0]
         return ColumnBatch(self.where, self.numbers_of_rows, batch)
+
+
+@dataclass(frozen=True)
+class Coded:
+    """The words of a column, and the place of each row's word among them (n,), past the end for none."""
+
+    words: list[str]
+    place: NDArray[np.int64]
+
+
+def is_time(kind: Any) -> bool:
+    """Whether an Arrow type is one of days or moments."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def is_word(kind: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Logs on disk, with any names of columns, as the looks take them."""

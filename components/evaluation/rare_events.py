@@ -1,0 +1,139 @@
+"""Intervals where what counts is rare: some dozens of clicks in ten thousand rows.
+
+A bootstrap draws again the events that were seen. It never draws the one that was not seen, which may weigh
+more than all of them. On 80 simulated logs each, like the Open Bandit Dataset's of 34 and of 80 items, its
+95 % intervals held the truth in 89 and 74 %, most others being too low; those below held it in all
+(`benchmarks/rare_rewards.py`).
+
+The weighted sum of events y = sum_i w_i e_i is taken for one of Poisson counts, whose interval comes from the
+gamma distribution (Fay and Feuer, Statistics in Medicine 1997). With v = sum_i (w_i e_i)^2 and the weight of
+one more event, w_m:
+
+    low  = v / (2 y) * chi2_{2 y^2 / v}(eta / 2)
+    high = (v + w_m^2) / (2 (y + w_m)) * chi2_{2 (y + w_m)^2 / (v + w_m^2)}(1 - eta / 2)
+
+Choice: w_m = sum w^2 / sum w, the weight that the policy's own actions have on average: an unseen event comes
+where the policy acts. Under the policy's own rows it is 1, and the interval is the exact one of a Poisson
+count. Fay and Feuer take the largest weight, with which high says next to nothing here.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import chdtri
+
+from multilogger.components.actions.arrays import Vector
+from multilogger.components.evaluation.context_sums import Contexts, ScoredLog
+from multilogger.components.evaluation.intervals import Interval
+from multilogger.components.evaluation.points import DR, row_weights
+
+if TYPE_CHECKING:
+    from multilogger.components.evaluation.evaluation import EstimateRow
+
+# Choice: an event is rare if nine rows of ten lack it. With 100 effective events both intervals agree.
+LEAST_COMMON = 0.9
+FEW_EVENTS = 100.0
+
+
+@dataclass(frozen=True)
+class RareEvents:
+    """How far each row's loss is from the one that nearly all rows have: `size` (n,), above 0 in few rows.
+
+    `gains` says that an event lowers the loss, as a click does; the loss of all others is then the largest.
+    """
+
+    size: Vector
+    gains: bool
+
+    @property
+    def count(self) -> int:
+        return int(np.count_nonzero(self.size))
+
+    def risk(self, low: float, high: float, max_loss: float) -> Interval:
+        """The interval of the risk from one of the mean event."""
+        ends = (max_loss - high, max_loss - low) if self.gains else (low, high)
+        return Interval(max(0.0, ends[0]), min(max_loss, ends[1]))
+
+
+@dataclass(frozen=True)
+class WeighedEvents:
+    """The mean of weighted events, how many rows of equal weight would say as much, and the interval."""
+
+    mean: float
+    effective: float
+    low: float
+    high: float
+
+
+def honest_rows(
+    rows: "tuple[EstimateRow, ...]", log: ScoredLog, shares: Mapping[str, Vector], level: float
+) -> "tuple[EstimateRow, ...]":
+    """Estimates with wider intervals where they rest on few rare events.
+
+    These are the self-normalised ones and `dr`; the plain and the clipped estimates vary with the weights of
+    all rows rather than with those of the events.
+    """
+    events = find_rare(log.delta, log.max_loss)
+    if events is None:
+        return rows
+    found = []
+    for row in rows:
+        if row.name == DR or row.name.endswith("-sn"):
+            weights = row_weights(row.name, log, math.inf, shares)
+            row = widened(row, events, weigh_events(events, weights, log.context, level), log.max_loss)
+        found.append(row)
+    return tuple(found)
+
+
+def rare_warnings(log: ScoredLog, shares: Mapping[str, Vector]) -> list[str]:
+    """What to say where estimates rest on few events."""
+    events = find_rare(log.delta, log.max_loss)
+    if events is None:
+        return []
+    name = "weighted-sn" if log.log_average is None else "balanced-sn"
+    seen = weigh_events(events, row_weights(name, log, math.inf, shares), log.context, level=0.5)
+    if seen.effective >= FEW_EVENTS:
+        return []
+    what = "bring a reward" if events.gains else "have a loss"
+    return [
+        f"only {events.count:,} of {log.rows:,} rows {what}, worth {seen.effective:.0f} of equal weight: the "
+        "intervals of dr and of the self-normalised estimates allow for one that was not seen, and most "
+        "differences between policies cannot be told from so few"
+    ]
+
+
+def find_rare(delta: Vector, max_loss: float) -> RareEvents | None:
+    """The rare events of losses (n,), if nearly all rows have no loss, or the largest one."""
+    for size, gains in ((delta, False), (max_loss - delta, True)):
+        if np.mean(size <= 0) >= LEAST_COMMON and np.any(size > 0):
+            return RareEvents(size, gains)
+    return None
+
+
+def weigh_events(events: RareEvents, weights: Vector, context: Contexts, level: float) -> WeighedEvents:
+    """The self-normalised mean of events under weights (n,); those of one context count as one event."""
+    sums = np.bincount(context, weights * events.size)
+    total, y, v = float(weights.sum()), float(sums.sum()), float(sums @ sums)
+    one_more = float(weights @ weights) / total * float(events.size.max())
+    tail = 0.5 * (1.0 - level)
+    low = v / (2.0 * y) * float(chdtri(2.0 * y**2 / v, 1.0 - tail)) if y > 0 else 0.0
+    spread, shifted = v + one_more**2, y + one_more
+    high = spread / (2.0 * shifted) * float(chdtri(2.0 * shifted**2 / spread, tail))
+    return WeighedEvents(y / total, y**2 / v if v > 0 else 0.0, low / total, high / total)
+
+
+def widened(row: "EstimateRow", events: RareEvents, weighed: WeighedEvents, max_loss: float) -> "EstimateRow":
+    """An estimate whose interval is as wide as its few events allow; it never becomes narrower.
+
+    For `dr`, which adds a model to the weighted events, the interval is moved by what the model adds.
+    """
+    if weighed.effective >= FEW_EVENTS:
+        return row
+    point = max_loss - weighed.mean if events.gains else weighed.mean
+    moved = (row.value - point) * (-1.0 if events.gains else 1.0)
+    honest = events.risk(weighed.low + moved, weighed.high + moved, max_loss)
+    low, high = min(row.bootstrap.low, honest.low), max(row.bootstrap.high, honest.high)
+    return replace(row, bootstrap=Interval(max(0.0, low), min(max_loss, high)))

@@ -1,0 +1,108 @@
+"""The columns that a policy reads, in order: from a frame or an array to its features."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from multilogger.components.datasets.labelled_data import Features
+from multilogger.components.errors import BadInput
+from multilogger.components.features.column import Column
+from multilogger.components.features.encode import Block, Unseen, compressed, dense, encode
+from multilogger.components.features.frames import Rows, to_arrow
+from multilogger.components.log.checks import check_features
+from multilogger.components.log.memory import densify
+
+
+class UnseenValues(UserWarning):
+    """A frame has values that the log of the policy did not have."""
+
+
+@dataclass(frozen=True)
+class FeatureColumns:
+    """The columns that features come from, in order; none where features were given as arrays."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features, one each."""
+        return tuple(name for column in self.columns for name in column.names)
+
+    @property
+    def width(self) -> int:
+        return sum(column.width for column in self.columns)
+
+    @classmethod
+    def numbered(cls, width: int, names: Sequence[str] | None = None) -> "FeatureColumns":
+        """The features of an array: x0, x1, ... unless they have names."""
+        called = [f"x{i}" for i in range(width)] if names is None else [str(name) for name in names]
+        if len(set(called)) != width or len(called) != width:
+            raise BadInput(f"names must be {width}, one of its own per column of x, got {len(set(called))}")
+        return cls(tuple(Column(name) for name in called))
+
+    def blocks(self, rows: Rows) -> list[Block]:
+        """The features of a frame's rows, column by column."""
+        return [encode(column, rows) for column in self.columns]
+
+    def read(self, rows: Rows) -> NDArray[np.float32]:
+        """The features of a frame's rows: (n, d). A word that was not seen before is 0 in all of them.
+
+        Warns of values that the log did not have.
+        """
+        x, unseen = self.assemble(rows, as_sparse=False)
+        if unseen:
+            warnings.warn(f"{rows.where}: {_told(unseen)}", UnseenValues, stacklevel=3)
+        return densify(x)
+
+    def assemble(self, rows: Rows, as_sparse: bool) -> tuple[Features, list[Unseen]]:
+        """The same dense or without zeros, and what the log did not have, for who tells of it later."""
+        blocks = self.blocks(rows)
+        unseen = [block.unseen for block in blocks if block.unseen is not None]
+        if not as_sparse:
+            x = dense(blocks, len(rows))
+            check_features(x, self.width, rows.where, rows.numbers_of_rows)
+            return x, unseen
+        thin = compressed(blocks, len(rows))
+        if (bad := np.flatnonzero(~np.isfinite(thin.data))).size:
+            row = int(np.searchsorted(thin.indptr, bad[0], side="right")) - 1
+            raise BadInput(f"{rows.at(row)}: a feature is missing, NaN or infinite; fill it in")
+        return thin, unseen
+
+    def __call__(self, x: Any) -> Features:
+        """The features of a frame, or of an array (n, d) that holds them already."""
+        if sparse.issparse(x):
+            matrix: Any = x
+            return self._checked(sparse.csr_array(matrix).astype(np.float32))
+        if isinstance(x, np.ndarray):
+            return self._checked(np.atleast_2d(x).astype(np.float32))
+        return self.read(Rows(to_arrow(x), "the frame"))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [column.to_json() for column in self.columns]
+
+    @classmethod
+    def from_json(cls, columns: Sequence[Mapping[str, Any]]) -> "FeatureColumns":
+        return cls(tuple(Column.from_json(column) for column in columns))
+
+    def _checked(self, x: Features) -> Features:
+        if x.shape[1] != self.width:
+            raise BadInput(
+                f"the policy takes {self.width} features, got an array of {x.shape[1]} columns; "
+                f"give {', '.join(self.names[:5])}{', ...' if self.width > 5 else ''} in this order"
+            )
+        finite = np.isfinite(x.data if sparse.issparse(x) else x)
+        if not finite.all():
+            row = int(
+                sparse.coo_array(x).row[~finite][0] if sparse.issparse(x) else np.argwhere(~finite)[0][0]
+            )
+            raise BadInput(f"the array, row {row}: a feature is missing, NaN or infinite; fill it in")
+        return x
+
+
+def _told(unseen: Sequence[Unseen]) -> str:
+    return "; ".join(str(one) for one in unseen) + "; the policy takes them for none or for the mean"

@@ -1,0 +1,1 @@
+"""The portfolio: several candidates, and a choice that is shown to be better than every logger."""

@@ -1,0 +1,188 @@
+"""Which candidate of a portfolio is shown to be better than every logger, and by what evidence.
+
+`weights` assumes nothing of the loss: contexts are independent, r >= 0, and a logger's h_j/h_avg is at most
+n/n_j, so the difference of V has a known least value and `betting_lower_bound` holds for any log. `structure`
+takes the doubly robust difference as nearly normal, with the larger of the observed standard error and the
+one that the policies predict, because large weights that are rare need not have been seen, and takes off what
+no row tells (`untold`). For label vectors it rests on a loss that adds up over labels; for one of K actions
+on a large log, where the loss model is corrected by weights.
+
+A candidate is shown to be better if its lower bound against every logger is above 0. Bounds of all candidates
+and both kinds hold at once: each has its share of the chance to fail. Against several loggers no share is
+needed, because all of them have to be beaten. A logger whose mean loss lies more than four standard errors
+above the best one's is beaten where that is.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.estimators.betting import betting_lower_bound
+from multilogger.components.learners.auto.evidence import Evidence
+from multilogger.components.learners.auto.judge import Judged, Sums
+
+CLEARLY_WORSE = 4.0  # standard errors
+FEWEST_CONTEXTS = 20  # of a difference that is taken as nearly normal
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A candidate against the best logger: how much less it loses, and the standard error of that.
+
+    `by_weights` and `by_structure` are lower bounds of what it gains over every logger; -inf where a kind of
+    evidence says nothing.
+    """
+
+    name: str
+    improvement: float
+    standard_error: float
+    by_weights: float
+    by_structure: float
+
+    @property
+    def shown_by(self) -> str:
+        """The kind of evidence that the improvement rests on; empty where none is shown."""
+        if self.by_weights > 0:
+            return "weights"
+        return "structure" if self.by_structure > 0 else ""
+
+    @property
+    def shown(self) -> float:
+        """The lower bound by the kind of evidence that the improvement rests on."""
+        return self.by_weights if self.by_weights > 0 else self.by_structure
+
+    @property
+    def lower(self) -> float:
+        return max(self.by_weights, self.by_structure)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The best logger and its mean loss, every candidate, and the number of the chosen one, None for none."""
+
+    best_logger: int
+    mean_loss: float
+    comparisons: tuple[Comparison, ...]
+    chosen: int | None
+    confidence: float
+
+
+def verdict_facts(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as JSON values; a bound that says nothing is null."""
+    return {
+        "best_logger": f"logger-{verdict.best_logger + 1}",
+        "mean_loss": verdict.mean_loss,
+        "confidence": verdict.confidence,
+        "chosen": None if verdict.chosen is None else verdict.comparisons[verdict.chosen].name,
+        "candidates": [
+            {n: v if not isinstance(v, float) or math.isfinite(v) else None for n, v in asdict(one).items()}
+            | {"shown_by": one.shown_by}
+            for one in verdict.comparisons
+        ],
+    }
+
+
+def best_logger(losses: Matrix, rows: Vector) -> tuple[int, list[int]]:
+    """The logger of the least mean loss, and those that may be as good, from losses by context (J, m)."""
+    means = [_difference(loss, np.zeros(len(rows)), rows)[0] for loss in losses]
+    best = int(np.argmin(means))
+    close = []
+    for j, loss in enumerate(losses):
+        gap, error = _difference(loss, losses[best], rows)[:2]
+        if j == best or gap <= CLEARLY_WORSE * error:
+            close.append(j)
+    return best, close
+
+
+def decide(
+    names: Sequence[str],
+    judged: Judged,
+    evidence: Evidence,
+    structure_holds: bool,
+    confidence: float,
+    pessimism: float,
+) -> Verdict:
+    """Compare every candidate with the loggers; of those that are shown to be better take the best.
+
+    The best has the largest improvement less `pessimism` standard errors.
+    """
+    best, close = best_logger(judged.own_losses, judged.rows)
+    kinds = 2 if evidence is Evidence.ANY and structure_holds else 1
+    eta = (1.0 - confidence) / (max(1, len(names)) * kinds)
+    comparisons = []
+    for number, name in enumerate(names):
+        gain, error = _gain(judged, number, best, structure_holds)
+        by_weights = min(_weights_bound(judged, number, j, eta) for j in close)
+        by_structure = -math.inf
+        if kinds == 2:
+            by_structure = min(_structure_bound(judged, number, j, eta) for j in close)
+        comparisons.append(Comparison(name, gain, error, by_weights, by_structure))
+    shown = [number for number, one in enumerate(comparisons) if one.shown_by]
+    scores = {n: comparisons[n].improvement - pessimism * comparisons[n].standard_error for n in shown}
+    return Verdict(
+        best_logger=best,
+        mean_loss=float(judged.own_losses[best].sum() / judged.rows.sum()),
+        comparisons=tuple(comparisons),
+        chosen=max(scores, key=scores.__getitem__) if scores else None,
+        confidence=confidence,
+    )
+
+
+def _gain(judged: Judged, number: int, logger: int, structure_holds: bool) -> tuple[float, float]:
+    if structure_holds:
+        return _structure_gain(judged, number, logger)
+    gain, error, _ = _rewards(judged, number, logger)
+    return judged.max_loss * gain, judged.max_loss * error
+
+
+def _rewards(judged: Judged, number: int, logger: int) -> tuple[float, float, Vector]:
+    return _difference(judged.candidates[number].reward, judged.loggers[logger].reward, judged.rows)
+
+
+def _weights_bound(judged: Judged, number: int, logger: int, eta: float) -> float:
+    values = _rewards(judged, number, logger)[2]
+    seen = judged.rows > 0
+    most = float(judged.largest[logger][seen].max()) * seen.sum() / judged.rows.sum()
+    return judged.max_loss * float(betting_lower_bound(values, -float(most), eta))
+
+
+def _structure_bound(judged: Judged, number: int, logger: int, eta: float) -> float:
+    contexts = int((judged.rows > 0).sum())
+    if contexts < FEWEST_CONTEXTS:
+        return -math.inf
+    gain, error = _structure_gain(judged, number, logger)
+    return gain - float(student.isf(eta, contexts - 1)) * error
+
+
+def _structure_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:
+    """The doubly robust improvement less what no row tells, and the larger of its two standard errors."""
+    one, other = judged.candidates[number], judged.loggers[logger]
+    gain, error, _ = _difference(other.loss, one.loss, judged.rows)
+    predicted = _predicted_variance(judged, one, other, judged.spread[number, logger])
+    untold = float(np.sum(judged.rows * np.nan_to_num(judged.untold[number, logger])) / judged.rows.sum())
+    return gain - untold, math.sqrt(max(error**2, predicted))
+
+
+def _predicted_variance(judged: Judged, one: Sums, other: Sums, spread: Vector) -> float:
+    """Of the mean difference: of its weights by the policies alone, and of the model's part over contexts."""
+    rows = judged.rows
+    modelled = np.where(rows > 0, other.modelled - one.modelled, 0.0)
+    error = _difference(rows * modelled, np.zeros(len(rows)), rows)[1]
+    weighed = judged.noise * float(np.sum(rows * spread)) / float(rows.sum()) ** 2
+    total = weighed + error**2
+    return total if math.isfinite(total) else 0.0 if math.isnan(total) else math.inf
+
+
+def _difference(one: Vector, other: Vector, rows: Vector) -> tuple[float, float, NDArray[np.float64]]:
+    """Mean over rows of what two sums by context differ by, its standard error, and the values by context."""
+    seen = rows > 0
+    contexts = int(seen.sum())
+    values = (one - other)[seen] * (contexts / rows.sum())
+    error = float(values.std(ddof=1)) / math.sqrt(contexts) if contexts > 1 else math.inf
+    return float(values.mean()), error, np.asarray(values)

@@ -1,0 +1,132 @@
+"""The parts of a log's rows, checked; a message names the file and the row."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import checked_log_propensity
+from multilogger.components.features.frames import Rows
+from multilogger.components.log.actions import ActionIds
+from multilogger.components.log.checks import checked_actions
+from multilogger.components.own_log.mapping import Mapping
+
+ONE_LOGGER = "logger"  # the name of the only one
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Values of a column, each of them once, and the place of each row's value among them (n,)."""
+
+    values: list[Any]
+    place: NDArray[np.int64]
+
+
+def labelled(rows: Rows, name: str, what: str) -> Labelled:
+    """A column of ids, none missing."""
+    import pyarrow as pa
+
+    column = rows.column(name, what)
+    kind = column.type
+    if pa.types.is_floating(kind) or not (pa.types.is_primitive(kind) or _is_text(kind)):
+        raise BadInput(
+            f"{rows.where}: column {name!r} ({what}) must hold whole numbers, words or booleans, got {kind}; "
+            "cast it"
+        )
+    encoded = column.combine_chunks().dictionary_encode()
+    if encoded.null_count:
+        gap = int(np.flatnonzero(np.asarray(encoded.is_null()))[0])
+        raise BadInput(f"{rows.at(gap)}: {name!r} ({what}) is missing; fill it in or drop the row")
+    return Labelled(encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def loggers_of(rows: Rows, mapping: Mapping) -> Labelled:
+    """Who acted."""
+    if mapping.logger is None:
+        return Labelled([ONE_LOGGER], np.zeros(len(rows), dtype=np.int64))
+    return labelled(rows, mapping.logger, "logger")
+
+
+def label_vectors(rows: Rows, mapping: Mapping) -> Matrix:
+    """Actions as they stand in a column of lists or in several columns: (n, q)."""
+    return rows.matrix(mapping.action if len(mapping.action) > 1 else mapping.action[0], "action")
+
+
+def actions_of(rows: Rows, mapping: Mapping, space: ActionSpace, ids: ActionIds) -> Actions:
+    """Actions as numbers or label vectors of the space."""
+    if space.action_shape:
+        return checked_actions(label_vectors(rows, mapping), space, rows.where, rows.numbers_of_rows)
+    found = labelled(rows, mapping.action[0], "action")
+    place = {_key(one): number for number, one in enumerate(ids)}
+    numbers = np.array([place.get(_key(value), -1) for value in found.values], dtype=np.int64)[found.place]
+    if (wrong := np.flatnonzero(numbers < 0)).size:
+        value = found.values[found.place[wrong[0]]]
+        raise BadInput(
+            f"{rows.at(int(wrong[0]))}: action {value!r} is not among the {len(ids)} of --all-actions; "
+            "add it, or drop the row"
+        )
+    return numbers.astype(space.action_type)
+
+
+def _key(one: Any) -> tuple[bool, Any]:
+    """Python takes True for 1."""
+    return isinstance(one, bool), one
+
+
+def outcomes_of(rows: Rows, mapping: Mapping) -> Vector:
+    """Rewards or losses, all of them finite: (n,)."""
+    values = rows.numbers(mapping.loss, "reward" if mapping.is_reward else "loss")
+    if (bad := np.flatnonzero(~np.isfinite(values))).size:
+        raise BadInput(
+            f"{rows.at(int(bad[0]))}: {mapping.loss!r} is missing, NaN or infinite; fill it in or drop the "
+            "row"
+        )
+    return values
+
+
+def own_propensity(rows: Rows, mapping: Mapping) -> Vector:
+    """log h_j(y|x) under the row's own logger, NaN where it was not logged: (n,)."""
+    if mapping.propensity is None:
+        return np.full(len(rows), np.nan)
+    values = rows.numbers(mapping.propensity, "propensity")
+    known = ~np.isnan(values)
+    out = np.full(len(rows), np.nan)
+    out[known] = checked_log_propensity(
+        values[known], mapping.is_log, rows.where, rows.numbers_of_rows[known]
+    )
+    return out
+
+
+def all_propensities(rows: Rows, mapping: Mapping, loggers: tuple[str, ...]) -> Matrix | None:
+    """log h_k(y|x) under every logger, NaN where it was not logged: (n, J)."""
+    if not mapping.propensities:
+        return None
+    names = mapping.propensities if len(mapping.propensities) > 1 else mapping.propensities[0]
+    values = rows.matrix(names, "propensities")
+    if values.shape[1] != len(loggers):
+        raise BadInput(
+            f"{rows.where}: {', '.join(mapping.propensities)} give {values.shape[1]} propensities a row, the "
+            f"log has {len(loggers)} loggers; give one per logger, in the order {', '.join(loggers)}"
+        )
+    wrong = values > 0 if mapping.are_log else (values < 0) | (values > 1)
+    if wrong.any():
+        row, j = np.argwhere(wrong)[0].tolist()
+        raise BadInput(
+            f"{rows.at(row)}: the {'log ' * mapping.are_log}propensity under logger {loggers[j]} is "
+            f"{values[row, j]:g}; give probabilities with --propensities, or their natural logarithms with "
+            "--log-propensities"
+        )
+    if mapping.are_log:
+        return values
+    with np.errstate(divide="ignore"):
+        return np.log(values)

@@ -1,0 +1,160 @@
+"""Which rows are learned from, which choose the epoch, and which judge the policy in the end.
+
+Draws are by a hash of the context's id, or of the file and the row, so that a row's side does not depend on
+how many rows are read at a time.
+"""
+
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.actions.arrays import Vector
+from multilogger.components.errors import BadInput
+from multilogger.components.features.frames import Rows, is_time, is_word
+from multilogger.components.own_log.mapping import Mapping
+from multilogger.components.own_log.source import OpenSource
+
+Hashes = NDArray[np.uint64]
+
+
+class Side(IntEnum):
+    """Where a row goes."""
+
+    TRAIN = 0
+    VALIDATION = 1
+    TEST = 2
+
+
+Sides = NDArray[np.int8]
+WORDS = {
+    "train": Side.TRAIN,
+    "training": Side.TRAIN,
+    "validation": Side.VALIDATION,
+    "valid": Side.VALIDATION,
+    "val": Side.VALIDATION,
+    "test": Side.TEST,
+}
+
+
+class SplitBy(StrEnum):
+    """What decides the side of a row."""
+
+    CONTEXT = "context"
+    TIME = "time"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """`test` is the share of the log that judges the policy, `validation` that of the rest."""
+
+    by: SplitBy
+    test: float
+    validation: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """Says the side of rows. `last_train` and `last_validation` are the ends of both in time."""
+
+    plan: SplitPlan
+    mapping: Mapping
+    last_train: float = np.inf
+    last_validation: float = np.inf
+
+    def __call__(self, rows: Rows) -> Sides:
+        """One side per row: (n,)."""
+        if self.plan.by is SplitBy.TIME:
+            at = times(rows, self.mapping)
+            late = (at > self.last_train).astype(np.int8)
+            return late + (at > self.last_validation).astype(np.int8)
+        if self.plan.by is SplitBy.GIVEN:
+            return self._given(rows)
+        identity = context_hashes(rows, self.mapping) ^ np.uint64(self.plan.seed)
+        return self._drawn(identity, _share(identity, 1) < self.plan.test)
+
+    def _drawn(self, identity: Hashes, test: NDArray[np.bool_]) -> Sides:
+        kept_aside = _share(identity, 2) < self.plan.validation
+        return np.where(test, Side.TEST, np.where(kept_aside, Side.VALIDATION, Side.TRAIN)).astype(np.int8)
+
+    def _given(self, rows: Rows) -> Sides:
+        import pyarrow as pa
+
+        name = str(self.mapping.split)
+        if pa.types.is_boolean(rows.kind(name)):
+            identity = context_hashes(rows, self.mapping) ^ np.uint64(self.plan.seed)
+            return self._drawn(identity, rows.numbers(name, "split") == 1)
+        if not is_word(rows.kind(name)):
+            raise BadInput(
+                f"column {name!r} must say train, validation or test, or be true for test rows, got "
+                f"{rows.kind(name)}; cast it"
+            )
+        coded = rows.coded(name)
+        known = np.array([*(int(WORDS.get(word.lower(), -1)) for word in coded.words), -1], dtype=np.int8)
+        sides = known[coded.place]
+        if (wrong := np.flatnonzero(sides < 0)).size:
+            place = coded.place[wrong[0]]
+            said = repr(coded.words[place]) if place < len(coded.words) else "missing"
+            raise BadInput(
+                f"{rows.at(int(wrong[0]))}: column {name!r} must say train, validation or test, it is {said}"
+            )
+        return sides
+
+
+def open_splitter(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> Splitter:
+    """Decide the split; one by time reads the times once."""
+    if plan.by is SplitBy.GIVEN and mapping.split is None:
+        raise BadInput("a given split needs the column that says it; name it with --split-column")
+    if plan.by is not SplitBy.TIME:
+        return Splitter(plan, mapping)
+    if mapping.time is None:
+        raise BadInput("a split by time needs the column of times; name it with --time")
+    order = np.sort(np.concatenate([times(rows, mapping) for rows in source.batches([mapping.time])]))
+    before_test = max(1, round((1.0 - plan.test) * len(order)))
+    before_validation = max(1, round((1.0 - plan.validation) * before_test))
+    return Splitter(plan, mapping, float(order[before_validation - 1]), float(order[before_test - 1]))
+
+
+def times(rows: Rows, mapping: Mapping) -> Vector:
+    """The column of times as numbers, none missing: (n,)."""
+    name = str(mapping.time)
+    found = rows.seconds(name) if is_time(rows.kind(name)) else rows.numbers(name, "time")
+    if (gaps := np.flatnonzero(np.isnan(found))).size:
+        raise BadInput(f"{rows.at(int(gaps[0]))}: {name!r} is missing; fill it in or drop the row")
+    return found
+
+
+def context_hashes(rows: Rows, mapping: Mapping) -> Hashes:
+    """A number of 64 bits per context; of rows without an id from their file and place in it."""
+    if mapping.context is None:
+        start = np.uint64(zlib.crc32(rows.where.encode())) << np.uint64(32)
+        return _mixed(rows.numbers_of_rows.astype(np.uint64) + start)
+    import pandas as pd
+    import pyarrow as pa
+
+    column = rows.column(mapping.context, "context")
+    if column.null_count:
+        gap = int(np.flatnonzero(np.asarray(column.is_null()))[0])
+        raise BadInput(f"{rows.at(gap)}: {mapping.context!r} is missing; fill it in or drop the row")
+    if pa.types.is_integer(column.type):
+        return _mixed(np.asarray(column.cast(pa.int64())).astype(np.uint64))
+    words = np.asarray(column.cast(pa.string()).to_numpy(), dtype=object)
+    return np.asarray(pd.util.hash_array(words), dtype=np.uint64)
+
+
+def _share(identity: Hashes, stream: int) -> Vector:
+    """A number in [0, 1) per identity; streams are independent."""
+    return np.asarray(_mixed(identity + np.uint64(stream)) >> np.uint64(11)) / 2.0**53
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """splitmix64: every bit of the result depends on every bit of the value."""
+    with np.errstate(over="ignore"):
+        z = values + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)

@@ -1,0 +1,126 @@
+"""The settings of the stage `import-log`: where the log is, what its columns say, and how it is split."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field
+
+from multilogger.components.errors import BadInput
+from multilogger.components.features.learn_encoding import Limits
+from multilogger.components.own_log.mapping import Mapping as LogMapping
+from multilogger.components.own_log.mapping import Wanted, resolve
+from multilogger.components.own_log.source import OpenSource, find_source
+from multilogger.components.own_log.split import SplitBy, SplitPlan
+from multilogger.components.own_log.survey import Stated
+from multilogger.tasks.engine.stage import StageSettings
+
+KINDS = {True: "labels", False: "one-of"}
+
+
+def _listed(value: Any) -> Any:
+    """`a,b` and a single name are lists too."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return [str(part) for part in value] if isinstance(value, list | tuple) else [str(value)]
+
+
+def _ends(value: Any) -> Any:
+    """`0,5` is a range."""
+    return value.split(",") if isinstance(value, str) else value
+
+
+NameList = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Ends = Annotated[tuple[float, float] | None, BeforeValidator(_ends)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class ImportLogSettings(StageSettings):
+    """A log, its columns and its split. The files are in the key by `digest`, not by their place."""
+
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"logs", "kind"})
+
+    dataset: str = Field(default="log", description="a name for the log")
+    logs: str = Field(default="", description="file, folder, glob, s3:// or gs:// of Parquet or CSV")
+    digest: str | None = Field(default=None, description="of the files; found out if not given")
+    kind: Literal["labels", "one-of"] | None = Field(
+        default=None, description="label vectors or one of K; found out if not given"
+    )
+    action: NameList = Field(default=(), description="column of ids or lists, or columns of 0 and 1")
+    actions: NameList = Field(default=(), description="all possible actions; default: those of the log")
+    reward: str | None = Field(default=None, description="column of rewards")
+    loss: str | None = Field(default=None, description="column of losses, 0 or more")
+    propensity: str | None = Field(default=None, description="column of the row's own propensity")
+    log_propensity: str | None = Field(default=None, description="column of its natural logarithm")
+    propensities: NameList = Field(default=(), description="columns of propensities under every logger")
+    log_propensities: NameList = Field(default=(), description="columns of their logarithms")
+    logger: str | None = Field(default=None, description="column of who acted")
+    features: NameList = Field(default=(), description="columns or patterns of features")
+    context: str | None = Field(default=None, description="column of ids that rows of one context share")
+    time: str | None = Field(default=None, description="column of times, to split by")
+    split_column: str | None = Field(
+        default=None, description="column that says train, validation or test, or true for test"
+    )
+    split_by: SplitBy | None = Field(
+        default=None, description="context, time or given; default: given if a column says it, else context"
+    )
+    split_seed: int = Field(default=0, ge=0, description="draws the split; the same for all seeds of a study")
+    test: Share = Field(default=0.25, description="share of the log that judges the policy in the end")
+    validation: Share = Field(default=0.25, description="share of the rest that chooses the epoch")
+    max_loss: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="largest possible loss; default that of actions"
+    )
+    reward_range: Ends = Field(default=None, description="least and largest possible reward: 0,5")
+    max_categories: int = Field(
+        default=Limits().words, ge=1, description="a column of more words than this is hashed"
+    )
+    hash_width: int = Field(default=Limits().buckets, ge=2, description="features of a hashed column")
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Self:
+        """Look at the files: a missing column is said before anything is started."""
+        settings = cls(**values)
+        if settings.digest is not None and settings.kind is not None:
+            return settings  # the files may be gone when the results are not
+        mapping = settings.mapping(settings.open())
+        found = {"digest": settings.found_digest(), "kind": KINDS[mapping.labels]}
+        return cls(**{**values, **found})
+
+    def open(self) -> OpenSource:
+        """The files of the log."""
+        if not self.logs:
+            raise BadInput("import-log needs the files of a log; name them with --logs")
+        return find_source(self.logs).open()
+
+    def found_digest(self) -> str:
+        return find_source(self.logs).digest()
+
+    def mapping(self, source: OpenSource) -> LogMapping:
+        """Which column says what."""
+        wanted = Wanted(
+            action=self.action,
+            reward=self.reward,
+            loss=self.loss,
+            propensity=self.propensity,
+            log_propensity=self.log_propensity,
+            propensities=self.propensities,
+            log_propensities=self.log_propensities,
+            logger=self.logger,
+            features=self.features,
+            context=self.context,
+            time=self.time,
+            split=self.split_column,
+        )
+        return resolve(wanted, source.names, source.dataset.schema, self.logs)
+
+    @property
+    def plan(self) -> SplitPlan:
+        usual = SplitBy.CONTEXT if self.split_column is None else SplitBy.GIVEN
+        return SplitPlan(self.split_by or usual, self.test, self.validation, self.split_seed)
+
+    @property
+    def stated(self) -> Stated:
+        return Stated(self.actions, self.max_loss, self.reward_range)
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.max_categories, self.hash_width)
