@@ -5,6 +5,7 @@ SMALL := logger-1 logger-2 weighted weighted-reg additive
 PRESETS := printed-objective tuned
 PARALLEL := -n 3 --dist worksteal  # some tests wait for a clock or a server
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYTHONDONTWRITEBYTECODE :=  # the tests start many processes: compile our modules for the first one only
 
 .PHONY: run test every-test check quick ui docs clean
 

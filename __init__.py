@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from multilogger.components.api.learner import Learner as Learner
     from multilogger.components.api.learners import Additive as Additive
     from multilogger.components.api.learners import AdditiveSoft as AdditiveSoft
+    from multilogger.components.api.learners import Auto as Auto
     from multilogger.components.api.learners import Balanced as Balanced
     from multilogger.components.api.learners import BalancedExact as BalancedExact
     from multilogger.components.api.learners import BalancedReg as BalancedReg
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from multilogger.components.api.report import EvaluationReport as EvaluationReport
     from multilogger.components.api.report import evaluate as evaluate
     from multilogger.components.errors import BadInput as BadInput
+    from multilogger.tasks.mlflow_model import save_mlflow_model as save_mlflow_model
 
 _API = "multilogger.components.api"
 _PLACES = {
@@ -48,6 +50,7 @@ _PLACES = {
     f"{_API}.learners": (
         "Additive",
         "AdditiveSoft",
+        "Auto",
         "Balanced",
         "BalancedExact",
         "BalancedReg",
@@ -67,6 +70,7 @@ _PLACES = {
     f"{_API}.policy": ("Policy", "load_policy"),
     f"{_API}.report": ("EvaluationReport", "evaluate"),
     "multilogger.components.errors": ("BadInput",),
+    "multilogger.tasks.mlflow_model": ("save_mlflow_model",),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 

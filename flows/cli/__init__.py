@@ -8,12 +8,16 @@ from typing import Annotated
 
 import typer
 
+from multilogger.flows.cli.checking import check
 from multilogger.flows.cli.inspection import compare, datasets, evaluate, stages, ui, up
 from multilogger.flows.cli.pipeline import learn, prepare, stage
 from multilogger.flows.cli.reproduction import reproduce, serve
+from multilogger.flows.cli.study import study
 from multilogger.flows.terminal.errors import one_line_usage
 
-COMMANDS = (datasets, stages, prepare, learn, reproduce, stage, compare, evaluate, ui, serve, up)
+COMMANDS = (
+    datasets, stages, prepare, learn, study, reproduce, stage, compare, check, evaluate, ui, serve, up,
+)  # fmt: skip
 
 app = typer.Typer(
     name="multilogger",

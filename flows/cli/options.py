@@ -17,7 +17,13 @@ Mirror = Annotated[
 SVMLIGHT = "Svmlight file, multi-label or multi-class."
 Train = Annotated[Path | None, typer.Option(help=SVMLIGHT, rich_help_panel=OWN_FILES)]
 Test = Annotated[Path | None, typer.Option(help=SVMLIGHT, rich_help_panel=OWN_FILES)]
-Features = Annotated[int | None, typer.Option(help="Number of features.", rich_help_panel=OWN_FILES)]
+Features = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Number of features of svmlight files; of a log the columns, patterns will do. Repeatable.",
+        rich_help_panel=OWN_FILES,
+    ),
+]
 Labels = Annotated[
     int | None, typer.Option(help="Number of labels, of multi-label files.", rich_help_panel=OWN_FILES)
 ]
@@ -42,7 +48,7 @@ Method = Annotated[
 ]
 PRESETS_HELP = (
     "paper: the printed settings; printed-objective: the printed objective with our network and rates; "
-    "tuned: ours, chosen on validation risk."
+    "tuned: ours, chosen on validation risk; auto: from the log."
 )
 Preset = Annotated[str, typer.Option(help=PRESETS_HELP)]
 Presets = Annotated[
@@ -75,7 +81,7 @@ Set = Annotated[
 def own_files(
     train: Path | None,
     test: Path | None,
-    features: int | None,
+    features: list[str] | None,
     labels: int | None,
     classes: int | None,
     actions: str | None,
@@ -90,10 +96,12 @@ def own_files(
         raise BadInput("--classes is for --actions one-of, got --actions labels; give --labels instead")
     if labels is not None and actions == "one-of":
         raise BadInput("--labels is for --actions labels, got --actions one-of; give --classes instead")
+    if features is not None and not (len(features) == 1 and features[0].isdecimal()):
+        raise BadInput(f"--features is the number of features of svmlight files, got {', '.join(features)}")
     given = {
         "train_path": train,
         "test_path": test,
-        "features": features,
+        "features": None if features is None else int(features[0]),
         "labels": labels if classes is None else classes,
         "actions": "one-of" if actions is None and classes is not None else actions,
     }

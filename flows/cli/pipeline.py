@@ -2,11 +2,12 @@
 
 import time
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.cli.log_options import LOG_OPTIONS, named_log, takes_log
 from multilogger.flows.cli.options import (
     Actions,
     Classes,
@@ -25,7 +26,7 @@ from multilogger.flows.cli.options import (
 from multilogger.flows.terminal.errors import one_line_errors
 
 OWN_FILES = ("train", "test", "features", "labels", "classes", "actions")
-WHOLE_PIPELINE = ("dataset", "method", "preset", "seed", "mirror", *OWN_FILES)
+WHOLE_PIPELINE = ("dataset", "method", "preset", "seed", "mirror", *OWN_FILES, *LOG_OPTIONS)
 """What `--run` says of a stage, and no other option may."""
 
 
@@ -46,7 +47,8 @@ def prepare(
     """Make bandit logs: download, reduce, train-loggers, replay."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import PREPARE, parse_assignments, pipeline_settings
+        from multilogger.flows.pipelines.pipeline import parse_assignments, pipeline_settings
+        from multilogger.flows.pipelines.steps import PREPARE
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
         settings = parse_assignments(assignments or [], stages=PREPARE) | own_files(
@@ -65,10 +67,11 @@ def prepare(
         where_to_look(done.run_id)
 
 
+@takes_log
 def learn(
     context: typer.Context,
     dataset: Dataset = "digits",
-    method: Method = "weighted-reg",
+    method: Method = "auto",
     preset: Preset = "tuned",
     seed: Seed = 0,
     mirror: Mirror = None,
@@ -80,53 +83,46 @@ def learn(
     actions: Actions = None,
     assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Learn and evaluate again.")] = False,
+    *,
+    log: dict[str, Any],
 ) -> None:
     """Learn a policy from bandit logs and evaluate it; makes the logs first if need be."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import (
-            LEARN,
-            PREPARE,
-            check_read,
-            parse_assignments,
-            pipeline_settings,
-        )
+        from multilogger.flows.pipelines.pipeline import check_read, parse_assignments, pipeline_settings
+        from multilogger.flows.pipelines.steps import stages_for
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
-        settings = parse_assignments(assignments or [], "learn") | own_files(
-            train, test, features, labels, classes, actions
-        )
+        dataset, own = named_log(dataset, log, features)
+        files = own_files(train, test, None if own else features, labels, classes, actions)
+        settings = parse_assignments(assignments or [], "learn") | files | own
         choices = {"learn.method": method, "learn.preset": preset} | settings
 
         def check() -> None:
-            check_read(pipeline_settings(LEARN, dataset, seed, mirror, choices), settings)
+            check_read(pipeline_settings(stages_for(choices), dataset, seed, mirror, choices), settings)
 
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.pipelines.learn import learn as flow
-            from multilogger.flows.pipelines.summary import (
-                estimate_rows,
-                loss_rows,
-                losses_title,
-                stage_rows,
-                weak_estimates,
-            )
+            from multilogger.flows.pipelines.summary import result_lines, result_tables, stage_rows
 
-            again = [name for name in LEARN if name not in PREPARE] if refresh else []
+            before = stages_for(choices, whole=False)
+            again = [name for name in stages_for(choices) if name not in before] if refresh else []
             done = flow(dataset, method, seed, preset, mirror, settings, again)
         terminal.table("Stages", stage_rows(done.outcomes))
-        terminal.table(losses_title("Test", done.outcomes), loss_rows(done.outcomes))
-        terminal.table("Validation rows: estimated risk", estimate_rows(done.outcomes))
-        if weak := weak_estimates(done.outcomes):
-            terminal.say(weak)
+        for title, rows in result_tables(done.outcomes).items():
+            terminal.table(title, rows)
+        for line in result_lines(done.outcomes):
+            terminal.say(line)
         how_many_stages(started, done.outcomes.values())
         where_to_look(done.run_id)
 
 
+@takes_log
 def stage(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A stage; 'multilogger stages' lists them.")],
     dataset: Dataset = "digits",
-    method: Method = "weighted-reg",
+    method: Method = "auto",
     preset: Preset = "tuned",
     seed: Seed = 0,
     mirror: Mirror = None,
@@ -141,17 +137,14 @@ def stage(
     run: Annotated[
         str | None, typer.Option("--run", help="A finished MLflow run: its pipeline, but for --set.")
     ] = None,
+    *,
+    log: dict[str, Any],
 ) -> None:
     """Run one stage alone, from inputs that are in the cache or in MLflow."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import (
-            LEARN,
-            PREPARE,
-            check_read,
-            parse_assignments,
-            pipeline_settings,
-        )
+        from multilogger.flows.pipelines.pipeline import check_read, parse_assignments, pipeline_settings
+        from multilogger.flows.pipelines.steps import stages_with
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
         from multilogger.tasks.registry import STAGES
 
@@ -160,13 +153,12 @@ def stage(
         if run is not None:
             _stage_of_run(context, name, run, assignments or [], refresh, started)
             return
-        typed = parse_assignments(assignments or [], name) | own_files(
-            train, test, features, labels, classes, actions
-        )
-        settings = typed
-        if name not in PREPARE:
+        dataset, own = named_log(dataset, log, features)
+        files = own_files(train, test, None if own else features, labels, classes, actions)
+        typed = parse_assignments(assignments or [], name) | files | own
+        stages, settings = stages_with(name, typed), typed
+        if "learn" in stages:
             settings = {"learn.method": method, "learn.preset": preset} | settings
-        stages = PREPARE if name in PREPARE else LEARN
 
         def check() -> None:
             check_read(pipeline_settings(stages, dataset, seed, mirror, settings), typed)

@@ -8,6 +8,7 @@ import csv
 import json
 import math
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,8 @@ from multilogger.tasks.engine.store import Store, check_folder, writable_folder
 
 STEM = "evaluation"
 TABLE = "estimates"
+NOT_IN_NAMES = re.compile(r"[^\w .:-]", re.ASCII)  # of MLflow's metrics
+MOST_OF_A_NAME = 200
 
 
 def write_files(
@@ -58,11 +61,10 @@ def metrics_of(result: PolicyEvaluation) -> dict[str, float]:
     for row in result.estimates:
         line = estimate_line(row)
         named |= {f"{row.name}/{part}": v for part, v in line.items() if not isinstance(v, str)}
-    for one in result.loggers:
-        named |= {
-            f"effective_rows/{one.name}": one.effective_rows,
-            f"mean_weight/{one.name}": one.mean_weight,
-        }
+    for number, one in enumerate(result.loggers, start=1):
+        fine = NOT_IN_NAMES.sub("_", one.name)[:MOST_OF_A_NAME]
+        name = one.name if fine == one.name else f"{fine}_{number}"  # two names must not become one
+        named |= {f"effective_rows/{name}": one.effective_rows, f"mean_weight/{name}": one.mean_weight}
     return {name: value for name, value in named.items() if value is not None and math.isfinite(value)}
 
 

@@ -91,7 +91,14 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
     request = Request(options.level, options.bootstrap, options.clip)
     with open_bar("bootstrap", options.bootstrap) as advance:
         result = evaluate_policy(
-            scored.log, scored.model, request, rng, max_weights, source.greedy_log_propensity(), advance
+            scored.log,
+            scored.model,
+            request,
+            rng,
+            max_weights,
+            source.greedy_log_propensity(),
+            advance,
+            scored.additivity,
         )
     return Evaluated(result, (why, *evaluation_notes(scored, max_weights, "--max-weight")), named, source)
 
@@ -150,6 +157,7 @@ def _score(
             advance,
             choice,
             named.action_numbers,
+            source.logger_logits,
         )
     if source.key is None:
         return scored

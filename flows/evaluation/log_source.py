@@ -101,8 +101,14 @@ def _blocks(x: Features) -> Blocks:
 
 def _input(folder: Path, manifest: dict[str, Any], name: str) -> Artifact:
     """An input of the replay, in the same store."""
-    known = manifest["inputs"][name]
-    place = folder.parent.parent / known["stage"] / known["key"]
+    try:
+        known = manifest["inputs"][name]
+        place = folder.parent.parent / known["stage"] / known["key"]
+    except (KeyError, TypeError) as error:
+        raise BadInput(
+            f"{folder / MANIFEST} is damaged, it does not say the log's {name}; run the command that made it "
+            "again, or give the features with --contexts"
+        ) from error
     if not (place / MANIFEST).is_file():
         raise BadInput(
             f"the log's {name} ({known['stage']} {known['key']}) is not in the store any more; run the "
@@ -113,7 +119,13 @@ def _input(folder: Path, manifest: dict[str, Any], name: str) -> Artifact:
 
 def _artifact(folder: Path, manifest: dict[str, Any]) -> Artifact:
     """The artifact in a folder, every file verified."""
-    files = {name: FileEntry(**entry) for name, entry in manifest["files"].items()}
+    try:
+        files = {name: FileEntry(**entry) for name, entry in manifest["files"].items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"{folder / MANIFEST} is damaged, its list of files cannot be read; run the command that made it "
+            "again"
+        ) from error
     root = folder.parent.parent.parent
     artifact = Artifact(
         stage=manifest["stage"],

@@ -71,6 +71,8 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
     manifest = _manifest(folder)
     try:
         policy = load_policy(folder)
+    except BadInput:
+        raise
     except Exception as error:  # whatever a damaged file makes the readers raise
         reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
         raise BadInput(f"the policy of {source} cannot be read ({reason}); make it again") from error

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.reproduction.names import OURS
 from multilogger.components.reproduction.results import CellResult
-from multilogger.flows.pipelines.pipeline import LEARN, PipelineSettings, learn_steps, pipeline_settings
+from multilogger.flows.pipelines.pipeline import pipeline_settings
+from multilogger.flows.pipelines.steps import PipelineSettings, Roles, roles_of, stages_for, steps_of
 from multilogger.tasks.additivity_check import additivity_p_value
 from multilogger.tasks.calibration_check import calibration_found
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
@@ -63,7 +64,12 @@ class Cell(BaseModel):
     @cached_property
     def _chosen(self) -> PipelineSettings:
         choices = {"learn.method": self.method, "learn.preset": self.preset, **self.settings}
-        return pipeline_settings(LEARN, self.dataset, self.seed, self.mirror, choices)
+        return pipeline_settings(stages_for(choices), self.dataset, self.seed, self.mirror, choices)
+
+    @property
+    def roles(self) -> Roles:
+        """Which of its stages does what."""
+        return roles_of(self._chosen)
 
     def steps(self) -> dict[str, Step]:
         """The cell as a pipeline; equal pipelines are equal values. Raises as `chosen` does."""
@@ -71,7 +77,7 @@ class Cell(BaseModel):
 
     @cached_property
     def _steps(self) -> dict[str, Step]:
-        return learn_steps(self._chosen)
+        return steps_of(self._chosen)
 
     def __getstate__(self) -> dict[Any, Any]:
         """A worker process makes its own settings and steps."""

@@ -35,7 +35,7 @@ class Comparison:
 
 
 def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collection[str] = ()) -> Comparison:
-    """One row a method, preset and choice of settings: means over seeds with 95 % intervals."""
+    """One row per method, preset and choice of settings: means over seeds with 95 % intervals."""
     if metric not in METRICS:
         raise BadInput(f"unknown metric {metric!r}; choose one of {', '.join(METRICS)}")
     cells = recorded_cells(tracker, dataset)

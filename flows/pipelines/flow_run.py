@@ -162,7 +162,7 @@ class CellPages:
 
     def _found(self, dataset: str, evaluation: Artifact) -> str:
         if dataset not in self._searched:
-            tag = "stage.evaluate.run_id"
+            tag = f"stage.{evaluation.stage}.run_id"
             runs = self._tracker.runs_of(dataset, f"attributes.status = 'FINISHED' and tags.`{tag}` LIKE '%'")
             newest_last = reversed(runs)
             self._searched[dataset] = {run.data.tags[tag]: run.info.run_id for run in newest_last}

@@ -9,9 +9,11 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.datasets.losses import LossWords
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import Finished, flow_run, note_cell_run
+from multilogger.flows.pipelines.held_out import held_out_lines
 from multilogger.flows.pipelines.pipeline import flat
 from multilogger.flows.pipelines.recorded_cells import promote, recorded_cells
-from multilogger.flows.pipelines.summary import estimate_rows, loss_rows, losses_title
+from multilogger.flows.pipelines.steps import OWN, roles_of
+from multilogger.flows.pipelines.summary import result_tables, seen_contexts
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.cell_metrics import cell_metrics
 from multilogger.tasks.dataset_files import load_loss
@@ -22,13 +24,18 @@ from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.evaluate import Evaluation, load_evaluation
 from multilogger.tasks.log_files import bandit_log_used
+from multilogger.tasks.own_log.estimate import held_out_metrics, load_held_out
 
 
 def record_cell(tracker: Tracker, run_id: str, outcomes: Mapping[str, Outcome]) -> None:
     """Log the metrics that every method has, the log that it learned from, and the policy as a model."""
-    metrics = cell_metrics(load_evaluation(outcomes["evaluate"].artifact))
+    roles = roles_of(outcomes)
+    scores = outcomes[roles.scores].artifact
+    metrics = cell_metrics(load_evaluation(scores))
+    if roles is OWN:
+        metrics |= held_out_metrics(load_held_out(scores))
     tracker.log(run_id, {}, [MetricPoint(name, value) for name, value in metrics.items()])
-    used = bandit_log_used({"data": outcomes["reduce"].artifact, "log": outcomes["replay"].artifact})
+    used = bandit_log_used({"data": outcomes[roles.data].artifact, "log": outcomes[roles.log].artifact})
     tracker.log_dataset(run_id, used)
     tracker.link_models(run_id, tracker.models_of(outcomes["learn"].artifact.run_id))
 
@@ -62,10 +69,13 @@ def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = F
     ) as run:
         outcomes = {stage: run.runner.realise(step) for stage, step in cell.steps().items()}
         record_cell(run.tracker, run.run_id, outcomes)
-        evaluation = outcomes["evaluate"].artifact
-        result = load_evaluation(evaluation)
-        words = load_loss(outcomes["reduce"].artifact).words
-        run.paragraphs.append(cell_note(cell.dataset, cell.preset, cell.seed, result, words))
+        evaluation = outcomes[cell.roles.scores].artifact
+        if cell.roles is OWN:
+            run.paragraphs.extend(held_out_lines(load_held_out(evaluation)))
+        else:
+            words = load_loss(outcomes["reduce"].artifact).words
+            note = cell_note(cell.dataset, cell.preset, cell.seed, load_evaluation(evaluation), words)
+            run.paragraphs.append(note)
     note_cell_run(run.runner.store, evaluation, run.run_id)
     return Finished(outcomes, run.run_id)
 
@@ -78,7 +88,7 @@ def name_champion(tracker: Tracker, dataset: str) -> str:
 @flow(name="learn", flow_run_name="learn {dataset} {method} seed {seed}")
 def learn(
     dataset: str = "digits",
-    method: str = "weighted-reg",
+    method: str = "auto",
     seed: int = 0,
     preset: str = "tuned",
     mirror: str | None = None,
@@ -94,11 +104,9 @@ def learn(
     )
     done = run_cell(cell, frozenset(refresh or ()))
     tick_off(name_champion(Tracker(Store.current()), dataset))
-    text = [
-        f"# {dataset}, {method}, seed {seed}",
-        losses_title("Test", done.outcomes),
-        to_markdown(loss_rows(done.outcomes)),
-        to_markdown(estimate_rows(done.outcomes)),
-    ]
+    tables = result_tables(done.outcomes)
+    text = [f"# {dataset}, {method}, seed {seed}"]
+    text += [part for title, rows in tables.items() for part in (title, to_markdown(rows))]
+    text += filter(None, [seen_contexts(done.outcomes)])
     create_markdown_artifact("\n\n".join(text), key="learn-summary", description="What the policy is worth")
     return done

@@ -1,4 +1,4 @@
-"""The pipeline as values: which stage feeds which, and the settings of each from what a person types."""
+"""The settings of every stage of a pipeline, from what a person types."""
 
 import difflib
 import json
@@ -9,48 +9,18 @@ from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import all_settings, unread
-from multilogger.tasks.download import DownloadSettings, download
-from multilogger.tasks.engine.stage import StageSettings, Step, step
-from multilogger.tasks.evaluate import evaluate
-from multilogger.tasks.lambda_star import estimate_lambda_star
-from multilogger.tasks.learn import learn_policy
-from multilogger.tasks.learn_settings import LearnSettings, check_actions, check_loggers
-from multilogger.tasks.reduce import ReduceSettings, reduce
+from multilogger.flows.pipelines.steps import PipelineSettings
+from multilogger.tasks.download import DownloadSettings
+from multilogger.tasks.engine.stage import StageSettings
+from multilogger.tasks.learn_settings import LearnSettings, check_actions, check_loggers, check_own_log
+from multilogger.tasks.own_log.import_settings import ImportLogSettings
+from multilogger.tasks.reduce import ReduceSettings
 from multilogger.tasks.registry import STAGES
-from multilogger.tasks.replay import ReplaySettings, replay
-from multilogger.tasks.train_loggers import TrainLoggersSettings, train_loggers
-
-PREPARE = ("download", "reduce", "train-loggers", "replay")
-LEARN = (*PREPARE, "learn", "lambda-star", "evaluate")
-
-PipelineSettings = Mapping[str, StageSettings]
-"""The settings of every stage, by its name."""
+from multilogger.tasks.replay import ReplaySettings
+from multilogger.tasks.train_loggers import TrainLoggersSettings
 
 NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset", "learn.actions": "--actions"}
 """Settings that have an option of their own, which names the run as well."""
-
-
-def prepare_steps(settings: PipelineSettings) -> dict[str, Step]:
-    """From download to bandit logs (section 5.1.1), by stage name, in order."""
-    data = step(download, settings["download"])
-    features = step(reduce, settings["reduce"], data=data)
-    loggers = step(train_loggers, settings["train-loggers"], data=features)
-    log = step(replay, settings["replay"], data=features, loggers=loggers)
-    return {s.stage.name: s for s in (data, features, loggers, log)}
-
-
-def learn_steps(settings: PipelineSettings) -> dict[str, Step]:
-    """`prepare`, then a policy from its log, and what the policy is worth."""
-    prepared = prepare_steps(settings)
-    data, loggers, log = prepared["reduce"], prepared["train-loggers"], prepared["replay"]
-    policy = step(learn_policy, settings["learn"], data=data, loggers=loggers, log=log)
-    shares = step(
-        estimate_lambda_star, settings["lambda-star"], data=data, loggers=loggers, log=log, policy=policy
-    )
-    scores = step(
-        evaluate, settings["evaluate"], data=data, loggers=loggers, log=log, policy=policy, shares=shares
-    )
-    return prepared | {s.stage.name: s for s in (policy, shares, scores)}
 
 
 def flat(settings: PipelineSettings) -> dict[str, Any]:
@@ -100,9 +70,11 @@ def pipeline_settings(
         chosen[owner][setting] = value
     built: dict[str, StageSettings] = {}
     for name in stages:
-        data = built.get("download")
+        data, own = built.get("download"), built.get("import-log")
         if name == "learn" and isinstance(data, DownloadSettings):
             chosen[name]["actions"] = data.actions
+        if name == "learn" and isinstance(own, ImportLogSettings):
+            chosen[name]["actions"] = own.kind
         built[name] = _build(name, chosen[name])
     _check_together(built)
     return built
@@ -128,6 +100,9 @@ def _check_together(built: PipelineSettings) -> None:
         reduced.check_actions(data.actions)
     if isinstance(data, DownloadSettings) and isinstance(learn, LearnSettings):
         check_actions(learn.method, data.dataset, data.actions)
+    if isinstance(own := built.get("import-log"), ImportLogSettings) and isinstance(learn, LearnSettings):
+        check_actions(learn.method, own.dataset, str(own.kind))
+        check_own_log(learn.method, own.dataset)
     if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
         replay.passes_of(len(loggers.alphas))
     if isinstance(loggers, TrainLoggersSettings) and isinstance(learn, LearnSettings):

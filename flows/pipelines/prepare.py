@@ -6,7 +6,8 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from multilogger.flows.pipelines.flow_run import Finished, flow_run
-from multilogger.flows.pipelines.pipeline import PREPARE, flat, pipeline_settings, prepare_steps
+from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
+from multilogger.flows.pipelines.steps import PREPARE, prepare_steps
 from multilogger.flows.pipelines.summary import log_rows, losses_title, policy_rows, stage_rows
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.engine.runner import Outcome

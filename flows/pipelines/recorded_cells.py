@@ -23,7 +23,8 @@ from mlflow.exceptions import MlflowException
 from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.presets import PRESETS
 from multilogger.components.learners.training.settings import GuardSettings
-from multilogger.flows.pipelines.pipeline import LEARN, flat, pipeline_settings
+from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
+from multilogger.flows.pipelines.steps import stages_for
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
@@ -78,9 +79,9 @@ def usual_choices(dataset: str, cell: RecordedCell) -> dict[str, str]:
     """What a cell would have if nobody had changed a setting, but for its data; empty for unknown presets."""
     if cell.preset not in PRESETS:
         return {}
-    usual = flat(
-        pipeline_settings([name for name in LEARN if name not in ("download", "learn")], dataset, cell.seed)
-    )
+    given = ("download", "import-log", "learn")
+    stages = [name for name in stages_for(cell.choices) if name not in given]
+    usual = flat(pipeline_settings(stages, dataset, cell.seed))
     numbers = preset_numbers(cell.preset, dataset, cell.method, cell.actions)
     usual |= {f"learn.{name}": value for name, value in numbers.items()} | {"learn.seed": cell.seed}
     return {name: param_text(value) for name, value in usual.items()}
@@ -123,7 +124,7 @@ def _cell(run: Run) -> RecordedCell:
         choices=choices,
         metrics=run.data.metrics,
         learn_run=tags.get("stage.learn.run_id"),
-        actions=params.get("download.actions"),
+        actions=params.get("download.actions", params.get("import-log.kind")),
     )
 
 

@@ -8,15 +8,8 @@ from prefect import flow
 
 from multilogger.flows.pipelines.flow_run import FlowRun, flow_run
 from multilogger.flows.pipelines.learn import name_champion, record_cell
-from multilogger.flows.pipelines.pipeline import (
-    LEARN,
-    PREPARE,
-    PipelineSettings,
-    flat,
-    learn_steps,
-    pipeline_settings,
-    prepare_steps,
-)
+from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
+from multilogger.flows.pipelines.steps import PipelineSettings, stages_with, steps_of
 from multilogger.flows.pipelines.template import Template, read_template
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.progress import tick_off
@@ -25,7 +18,8 @@ from multilogger.tasks.engine.stage import shown
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import TEMPLATE_TAG, Tracker
 
-COMPANIONS = {"evaluate": frozenset({"lambda-star"})}
+SCORES = ("evaluate", "estimate")
+COMPANIONS = dict.fromkeys(SCORES, frozenset({"lambda-star"}))
 """Stages that may be computed with another: a policy is evaluated at its own lambda*."""
 AGAIN = " again"
 
@@ -53,8 +47,7 @@ def rerun_stage(
     refresh: bool = False,
 ) -> Rerun:
     """Run the named stage; every stage before it must be in the cache or in MLflow."""
-    stages = PREPARE if name in PREPARE else LEARN
-    chosen = pipeline_settings(stages, dataset, seed, mirror, settings)
+    chosen = pipeline_settings(stages_with(name, settings or {}), dataset, seed, mirror, settings)
     return _rerun(name, dataset, seed, chosen, refresh)
 
 
@@ -94,7 +87,7 @@ def _rerun(
     refresh: bool,
     template: Template | None = None,
 ) -> Rerun:
-    target = (learn_steps if "learn" in chosen else prepare_steps)(chosen)[name]
+    target = steps_of(chosen)[name]
     refreshed = frozenset({name} if refresh else ())
     with flow_run(f"stage {name}", dataset, seed, flat(chosen), only=name, refresh=refreshed) as run:
         if template is not None:
@@ -103,14 +96,14 @@ def _rerun(
         outcome = run.runner.realise(target)
         inputs = {label: run.runner.realise(source) for label, source in target.inputs}
         _record(run, outcome, template)
-    if name == "evaluate":
+    if name in SCORES:
         tick_off(name_champion(run.tracker, dataset))
     return Rerun(outcome, inputs, run.run_id)
 
 
 def _record(run: FlowRun, outcome: Outcome, template: Template | None) -> None:
     """What a cell shows, once it is evaluated; and the template on the stage's own run."""
-    if outcome.stage == "evaluate":
+    if outcome.stage in SCORES:
         outcomes = {made.stage: made for made in run.runner.outcomes.values()}
         record_cell(run.tracker, run.run_id, outcomes)
     if template is not None and outcome.status is Status.COMPUTED:

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 
 from multilogger.components.datasets.losses import LossWords
 from multilogger.components.evaluation.support import FEW_EFFECTIVE_ROWS
+from multilogger.components.learners.methods import METHODS
+from multilogger.components.loggers.replay import SplitBy
+from multilogger.flows.pipelines.held_out import held_out_rows, held_out_title, plain_lines
+from multilogger.flows.pipelines.steps import roles_of
 from multilogger.flows.terminal.terminal import Rows
 from multilogger.tasks.dataset_files import load_loss
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.runner import Outcome
-from multilogger.tasks.evaluate import load_evaluation
-from multilogger.tasks.replay import load_summary
+from multilogger.tasks.evaluate import Evaluation, load_evaluation
+from multilogger.tasks.own_log.estimate import load_held_out
+from multilogger.tasks.replay import load_split_by, load_summary
 from multilogger.tasks.train_loggers import load_scores
 
 HEADLINES = {
@@ -18,6 +23,7 @@ HEADLINES = {
         "epochs", "wall_seconds",
     ),
     "evaluate": ("exp", "greedy", "balanced-sn/"),
+    "estimate": ("test_", "difference", "balanced-sn/"),
 }  # fmt: skip
 """How the names of the metrics begin that are worth a line, for stages that have dozens."""
 
@@ -81,7 +87,7 @@ def loss_rows(outcomes: Mapping[str, Outcome]) -> Rows:
 
 def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     """What the validation rows alone say of the policy, with 95 % intervals and certificates."""
-    result = load_evaluation(outcomes["evaluate"].artifact)
+    result = _evaluation(outcomes)
     return [
         {
             "estimator": name,
@@ -95,15 +101,50 @@ def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     ]
 
 
+def _evaluation(outcomes: Mapping[str, Outcome]) -> Evaluation:
+    return load_evaluation(outcomes[roles_of(outcomes).scores].artifact)
+
+
+def result_tables(outcomes: Mapping[str, Outcome]) -> dict[str, Rows]:
+    """What a learned policy is worth, tables by their titles."""
+    validation = {"Validation rows: estimated risk": estimate_rows(outcomes)}
+    if (estimate := outcomes.get("estimate")) is not None:
+        found = load_held_out(estimate.artifact)
+        return {held_out_title(found): held_out_rows(found)} | validation
+    return {losses_title("Test", outcomes): loss_rows(outcomes)} | validation
+
+
+def result_lines(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """What must be said of them."""
+    lines = [line for line in (seen_contexts(outcomes), weak_estimates(outcomes)) if line]
+    if (estimate := outcomes.get("estimate")) is None:
+        return lines
+    found = load_held_out(estimate.artifact)
+    return [*lines, *(f"Warning: {line}." for line in found.warnings), *plain_lines(found)]
+
+
 def weak_estimates(outcomes: Mapping[str, Outcome]) -> str | None:
     """What to say of estimates that rest on few rows; None if there are none."""
-    result = load_evaluation(outcomes["evaluate"].artifact)
+    result = _evaluation(outcomes)
     few = [name for name, parts in result.estimates.items() if parts["effective_rows"] < FEW_EFFECTIVE_ROWS]
     if not few:
         return None
     return (
         f"Fewer than {FEW_EFFECTIVE_ROWS:.0f} effective rows: {', '.join(few)}. "
         "Their intervals may be too narrow; a policy closer to its loggers is easier to judge."
+    )
+
+
+def seen_contexts(outcomes: Mapping[str, Outcome]) -> str | None:
+    """What to say of validation rows whose contexts a policy also learned from; None of others."""
+    if "replay" not in outcomes:  # of an own log that has ids of contexts, the split is by them
+        return None
+    method = load_evaluation(outcomes["evaluate"].artifact).method
+    if method not in METHODS or load_split_by(outcomes["replay"].artifact) is SplitBy.CONTEXT:
+        return None
+    return (
+        "The policy also learned from other rows of these contexts (split by row, as in the paper), so its "
+        "risk on new ones is higher as a rule; --set replay.split_by=context keeps contexts apart."
     )
 
 

@@ -11,14 +11,8 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.pipelines.pipeline import (
-    LEARN,
-    PREPARE,
-    PipelineSettings,
-    check_read,
-    pipeline_settings,
-    typed_value,
-)
+from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings, typed_value
+from multilogger.flows.pipelines.steps import PipelineSettings, stages_for
 from multilogger.tasks.engine.artifact import MANIFEST
 from multilogger.tasks.engine.tracking import STORE_TAG, TEMPLATE_TAG, Tracker
 from multilogger.tasks.registry import STAGES
@@ -45,7 +39,8 @@ class Template:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        return LEARN if any(name.startswith("learn.") for name in self.settings) else PREPARE
+        learned = any(name.startswith("learn.") for name in self.settings)
+        return stages_for(self.settings, whole=learned)
 
     def chosen(self, stage: str, changes: Mapping[str, Any]) -> PipelineSettings:
         """The settings of every stage, with changes to those of one; its inputs stay what they are."""

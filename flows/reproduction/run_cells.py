@@ -56,14 +56,15 @@ def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect s
     # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
     with transaction(commit_mode=CommitMode.EAGER):
         done = run_cell(cell, tidied=True)
-    return CellOutcome(done.outcomes["evaluate"].artifact, done.outcomes["learn"].artifact)
+    return CellOutcome(done.outcomes[cell.roles.scores].artifact, done.outcomes["learn"].artifact)
 
 
 def run_cells(cells: Sequence[Cell], workers: int) -> CellsDone:
     """Run what is not finished, and equal cells once."""
     store = Store.current()
     steps = [cell.steps() for cell in cells]
-    wanted = {step["evaluate"]: cell for cell, step in zip(cells, steps, strict=True)}
+    targets = [step[cell.roles.scores] for cell, step in zip(cells, steps, strict=True)]
+    wanted = dict(zip(targets, cells, strict=True))
     with open_bar("looking for finished cells", len(wanted)) as advance:
         lookup, known = Lookup(store), {}
         for target in wanted:
@@ -78,7 +79,7 @@ def run_cells(cells: Sequence[Cell], workers: int) -> CellsDone:
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
     known |= _run_missing(_leaders_first(rest), workers)
     pages = CellPages(store)
-    results = [_result(cell, known[step["evaluate"]], pages) for cell, step in zip(cells, steps, strict=True)]
+    results = [_result(cell, known[target], pages) for cell, target in zip(cells, targets, strict=True)]
     succeeded = sum(outcome.evaluation is not None for outcome in known.values())
     return CellsDone(results, succeeded - reused, reused)
 
@@ -94,7 +95,7 @@ def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellO
     """Download and reduce each dataset once, before the fan-out; the cells of one that fails are given up."""
     reasons: dict[Step, str] = {}
     for cell in missing.values():
-        data = cell.steps()["reduce"]
+        data = cell.steps()[cell.roles.data]
         if data in reasons or lookup.find(data) is not None:
             continue
         reasons[data] = ""
@@ -104,7 +105,7 @@ def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellO
         except Exception as error:  # the other datasets go on
             reasons[data] = _reason(error)
             say(f"{cell.dataset} · cannot be had: {reasons[data]}")
-    failed = {target: reasons.get(cell.steps()["reduce"], "") for target, cell in missing.items()}
+    failed = {target: reasons.get(cell.steps()[cell.roles.data], "") for target, cell in missing.items()}
     return {target: CellOutcome(None, error=reason) for target, reason in failed.items() if reason}
 
 
@@ -113,7 +114,7 @@ def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
     seen: set[Step] = set()
     leaders: list[Step] = []
     for target, cell in cells.items():
-        log = cell.steps()["replay"]
+        log = cell.steps()[cell.roles.log]
         if log not in seen:
             seen.add(log)
             leaders.append(target)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 LOOK_SECONDS = "5"  # how often Prefect's runner looks for runs that are due
 RUN = "prefect.engine"
-RUN_GRACE_SECONDS = 30.0
+RUN_GRACE_SECONDS = 60.0  # at most: a run marks itself and the schedule pauses, on a busy machine slowly
 NEXT_RUNS = 3
 FLOW = "reproduce"
 WANTED = {
@@ -107,7 +107,9 @@ class RunnerProcess(ChildProcess):
         own = {API_VARIABLE: server, ROOT_VARIABLE: str(store.root)}
         environment = {"PREFECT_RUNNER_POLL_FREQUENCY": LOOK_SECONDS, **os.environ, **own}
         # SIGINT makes the runner pause its schedule; at SIGTERM it leaves without
-        super().__init__(store, "serve", command, environment=environment, ending=signal.SIGINT)
+        super().__init__(
+            store, "serve", command, environment=environment, ending=signal.SIGINT, grace=RUN_GRACE_SECONDS
+        )
 
     def before_end(self) -> None:
         """Let runs in progress mark themselves: the runner would kill them first."""

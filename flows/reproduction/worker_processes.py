@@ -85,7 +85,12 @@ def check_not_leaving() -> None:
 
 
 def _unwind(_signal: int, _frame: Any) -> None:
-    """End as an exception does, so that open runs are marked and temporary files removed; then leave."""
+    """End as an exception does, so that open runs are marked and temporary files removed; then leave.
+
+    Once: a second signal would break the unwinding of the first.
+    """
+    if _leaving.is_set():
+        return
     _leaving.set()
     leave = threading.Timer(UNWIND_SECONDS, os._exit, (TERMINATED,))
     leave.daemon = True

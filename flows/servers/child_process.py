@@ -94,9 +94,11 @@ class ChildProcess:
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
         ending: signal.Signals = signal.SIGTERM,
+        grace: float | None = None,
     ) -> None:
         self.kind = kind
         self._ending = ending
+        self._grace = grace
         self.log = log
         with deferring_endings(), log.open("w") if log else contextlib.nullcontext() as output:
             self.process = subprocess.Popen(
@@ -139,7 +141,7 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(self._ending)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(GRACE_SECONDS)
+            self.process.wait(self._grace or GRACE_SECONDS)
         _signal_group(self.process.pid, signal.SIGKILL)
         self.process.wait()
 

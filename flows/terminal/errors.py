@@ -18,6 +18,9 @@ BUG = 1
 INCOMPLETE = 3
 INTERRUPTED = 130
 TERMINATED = 143
+GOES_ON = "finished stages are kept, the same command goes on from there"
+TERMINATED_LINE = f"terminated; {GOES_ON}"
+ENDINGS = {INTERRUPTED: f"interrupted; {GOES_ON}", TERMINATED: TERMINATED_LINE}
 
 # Newer versions of Typer have a copy of click inside, without a public name for this class.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__bases__[0])
@@ -34,17 +37,31 @@ REMEDIES = {
 @contextmanager
 def one_line_errors(debug: bool) -> Iterator[None]:
     """Turn exceptions of the enclosed command into one line and an exit code."""
+    told: list[int] = []
+
+    def terminate(number: int, _frame: object) -> None:
+        """SIGTERM and a closed terminal unwind as Ctrl-C does: runs are marked, children stopped.
+
+        Only once: `timeout` and service managers send the signal to the process and to its group, and the
+        second would break the unwinding of the first.
+        """
+        if not told:
+            told.append(number)
+            sys.stderr.write(f"multilogger: {TERMINATED_LINE}\n")
+            raise SystemExit(TERMINATED)
+
     for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, _terminate)
+        signal.signal(ending, terminate)
     try:
         yield
     except (typer.Exit, SystemExit):
         raise
-    except KeyboardInterrupt:
-        _stop("interrupted; finished stages are kept, the same command goes on from there", INTERRUPTED)
     except BaseException as error:
-        if debug:
+        ending_code = _ending_behind(error)
+        if ending_code is None and debug:
             traceback.print_exception(error)
+        if ending_code == TERMINATED and told:
+            raise typer.Exit(TERMINATED) from error  # the line was written when the signal came
         line, code = explain(error)
         _stop(line, code)
 
@@ -61,16 +78,10 @@ def one_line_usage() -> Iterator[None]:
         sys.exit(USER_ERROR)
 
 
-def _terminate(_signal: int, _frame: object) -> None:
-    """SIGTERM and a closed terminal unwind as Ctrl-C does: runs are marked, children stopped."""
-    sys.stderr.write(
-        "multilogger: terminated; finished stages are kept, the same command goes on from there\n"
-    )
-    raise SystemExit(TERMINATED)
-
-
 def explain(error: BaseException) -> tuple[str, int]:
     """The line and the exit code for an exception."""
+    if (ending := _ending_behind(error)) is not None:
+        return ENDINGS[ending], ending
     if isinstance(error, BadInput):
         return " ".join(str(error).split()), USER_ERROR
     full = _disk_error_behind(error)
@@ -86,13 +97,32 @@ def explain(error: BaseException) -> tuple[str, int]:
     )
 
 
+def _ending_behind(error: BaseException) -> int | None:
+    """The exit code of the signal that led to an exception, if one did.
+
+    A signal that comes while a thread gives up or takes a lock leaves the lock in the wrong state, and the
+    unwinding then fails with words like "release unlocked lock". The signal is the reason, not the lock.
+    """
+    for link in _chain(error):
+        if isinstance(link, KeyboardInterrupt):
+            return INTERRUPTED
+        prefects = type(link).__name__ == "TerminationSignal"  # in a flow; not imported: seconds
+        if prefects or (isinstance(link, SystemExit) and link.code == TERMINATED):
+            return TERMINATED
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those behind it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def _disk_error_behind(error: BaseException | None) -> OSError | None:
     """The file system's complaint in a chain of exceptions, if there is one with a remedy."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in REMEDIES:
-            return error
-        error = error.__cause__ or error.__context__
-    return None
+    complaints = (link for link in _chain(error) if isinstance(link, OSError) and link.errno in REMEDIES)
+    return next(complaints, None)
 
 
 def _stop(line: str, code: int) -> None:

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 Rows = Sequence[Mapping[str, str]]
 
@@ -64,11 +65,11 @@ class Terminal:
         self.err = Console(stderr=True)
         self.progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=self.err,
             transient=True,
             disable=not self.err.is_terminal,
@@ -91,7 +92,7 @@ class Terminal:
 
     def done(self, line: str) -> None:
         if self.err.is_terminal:
-            self.err.print(f"[green]✓[/] {line}", highlight=False)
+            self.err.print(Text("✓ ", style="green").append(line, style="default"), highlight=False)
 
     def say(self, line: str) -> None:
         self.err.print(line, highlight=False, soft_wrap=True, markup=False)
@@ -101,8 +102,8 @@ class Terminal:
         table = Table(box=box.SIMPLE_HEAD)
         for column in rows[0]:
             numeric = all(row[column].replace(",", "").replace(".", "").isdigit() for row in rows)
-            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+            table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
         for row in rows:
-            table.add_row(*row.values())
-        self.out.print(title, style="bold", highlight=False)
+            table.add_row(*(Text(value) for value in row.values()))  # a name in brackets is no markup
+        self.out.print(title, style="bold", highlight=False, markup=False)
         self.out.print(table)

@@ -1,0 +1,1 @@
+"""Several methods on one dataset or log: a table, a page, and a champion."""

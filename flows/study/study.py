@@ -1,0 +1,170 @@
+"""Flow: several methods and seeds on one dataset or log, with a table, a page and a champion."""
+
+import csv
+import io
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+
+from multilogger.components.datasets.registry import actions_text
+from multilogger.flows.pipelines.cells import Cell
+from multilogger.flows.pipelines.flow_run import tidy, tracked_run
+from multilogger.flows.pipelines.learn import name_champion
+from multilogger.flows.pipelines.steps import OWN
+from multilogger.flows.reproduction.run_cells import CellsDone, run_cells
+from multilogger.flows.study.page import study_page
+from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
+from multilogger.flows.terminal.terminal import Rows, to_markdown
+from multilogger.tasks.dataset_files import load_facts
+from multilogger.tasks.engine.progress import tick_off
+from multilogger.tasks.engine.runner import Lookup
+from multilogger.tasks.engine.store import Store, writable_folder
+from multilogger.tasks.own_log.estimate import load_held_out
+from multilogger.tasks.own_log.propensities import REPORT
+
+USUAL_METHODS = ("weighted", "balanced", "dr")
+PAGE, TABLE = "study.html", "study.csv"
+METHODS_TITLE, LOGGERS_TITLE = "Methods", "Loggers on the same test rows"
+
+
+@dataclass(frozen=True)
+class Studied:
+    """What a study found, where its files are, and the MLflow run that has them too."""
+
+    tables: dict[str, Rows]
+    conclusion: list[str]
+    champion: str
+    out: Path
+    run_id: str
+    computed: int
+    reused: int
+    failed: int
+    cells: int
+
+
+def study_cells(
+    dataset: str, methods: list[str], seeds: int, preset: str, mirror: str | None, settings: dict[str, Any]
+) -> list[Cell]:
+    """One cell per method and seed, with the log's own files looked at once."""
+    first = Cell(dataset=dataset, method=methods[0], preset=preset, mirror=mirror, settings=settings)
+    if first.roles is OWN:
+        known = first.chosen()["import-log"].params()
+        settings = settings | {f"import-log.{name}": known[name] for name in ("digest", "kind")}
+    cells = [
+        Cell(dataset=dataset, method=method, seed=seed, preset=preset, mirror=mirror, settings=settings)
+        for method in dict.fromkeys(methods)
+        for seed in range(seeds)
+    ]
+    for cell in cells:
+        cell.chosen()  # a wrong method or setting is said now
+    return cells
+
+
+@flow(name="study", flow_run_name="study {dataset}")
+def study(
+    dataset: str,
+    methods: list[str] | None = None,
+    seeds: int = 5,
+    preset: str = "tuned",
+    mirror: str | None = None,
+    settings: dict[str, Any] | None = None,
+    out: str = "study",
+    workers: int = 2,
+) -> Studied:
+    """Learn with every method and seed, compare the policies, and name the champion of the dataset."""
+    chosen_methods = methods or list(USUAL_METHODS)
+    cells = study_cells(dataset, chosen_methods, seeds, preset, mirror, settings or {})
+    store = Store.current().open()
+    tidy(store)
+    folder = writable_folder(Path(out))
+    name = f"study · {dataset} · {', '.join(chosen_methods)} · {seeds} seed{'s' if seeds > 1 else ''}"
+    params = {"methods": ",".join(chosen_methods), "seeds": seeds, "preset": preset}
+    with tracked_run(store, "studies", name, {"flow": "study"}, params) as run:
+        done = run_cells(cells, workers)
+        studied = _studied(cells, done, store)
+        tables, lines = _tables(studied), conclusion(studied)
+        notes = _notes(cells[0], seeds, store)
+        title = f"{dataset}: {len(set(chosen_methods))} methods, {seeds} seeds"
+        page = study_page(
+            title, lines, tables, notes, _command(dataset, chosen_methods, seeds, settings or {})
+        )
+        (folder / PAGE).write_text(page, encoding="utf-8")
+        (folder / TABLE).write_text(_csv(tables[METHODS_TITLE]), encoding="utf-8")
+        run.tracker.log_files(run.run_id, [folder / PAGE, folder / TABLE])
+        failed = sum(bool(cell.result.error) for cell in studied)
+        run.log_metrics({"cells": len(cells), "failed_cells": failed})
+    champion = name_champion(run.tracker, dataset)
+    tick_off(champion)
+    text = [f"# {title}", *lines, *(to_markdown(rows) for rows in tables.values())]
+    create_markdown_artifact("\n\n".join(text), key="study", description="Methods side by side")
+    return Studied(
+        tables, lines, champion, folder, run.run_id, done.computed, done.reused, failed, len(cells)
+    )
+
+
+def _studied(cells: list[Cell], done: CellsDone, store: Store) -> list[StudiedCell]:
+    lookup, found = Lookup(store), []
+    for cell, result in zip(cells, done.results, strict=True):
+        held_out = None
+        if cell.roles is OWN and not result.error:
+            scores = lookup.find(cell.steps()[OWN.scores])
+            held_out = None if scores is None else load_held_out(scores)
+        found.append(StudiedCell(result, held_out))
+    return found
+
+
+def _tables(cells: list[StudiedCell]) -> dict[str, Rows]:
+    tables: dict[str, Rows] = {METHODS_TITLE: study_rows(cells)}
+    best = chosen(cells)
+    if best is not None and best.held_out is not None:
+        tables[LOGGERS_TITLE] = logger_rows(best.held_out)
+    return tables
+
+
+def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
+    """What data it was, how it was split, and what was estimated."""
+    if cell.roles is not OWN:
+        return [
+            f"Test is the expected loss against true labels, mean of {seeds} seeds with 95 % intervals; each "
+            "seed has a log of its own."
+        ]
+    lookup, lines = Lookup(store), []
+    if (data := lookup.find(cell.steps()[OWN.data])) is not None:
+        facts = load_facts(data)
+        lines.append(
+            f"The log has {len(facts.loggers)} loggers ({', '.join(facts.loggers)}), {facts.features} "
+            f"features, actions are {actions_text(facts.actions, facts.labels)}. {facts.test_rows:,} "
+            "rows were kept aside for test by one split, the same for all methods and seeds; seeds change "
+            "how a policy is learned, so the spread over seeds says nothing of the size of the log."
+        )
+    log = lookup.find(cell.steps()[OWN.log])
+    if log is not None and REPORT in log.files:
+        lines.append(
+            "Some propensities were not logged and are estimated; every figure that weighs rows rests on "
+            f"them. {REPORT} of the stage propensities says how good they are."
+        )
+    return lines
+
+
+def _command(dataset: str, methods: list[str], seeds: int, settings: dict[str, Any]) -> str:
+    words = ["multilogger", "study"]
+    words += (
+        ["--logs", str(settings["import-log.logs"]), "--name", dataset]
+        if "import-log.logs" in settings
+        else ["--dataset", dataset]
+    )
+    words += [word for method in methods for word in ("--method", method)] + ["--seeds", str(seeds)]
+    return shlex.join(words) + (" ..." if len(settings) > 1 else "")
+
+
+def _csv(rows: Rows) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([dict(row) for row in rows])
+    return text.getvalue()

@@ -1,0 +1,116 @@
+"""What the cells of a study say together: one line per method, and a sentence on the policy that was chosen.
+
+The policy of a method is that of the seed with least validation risk, as it would be deployed. Test rows
+judge it; they choose nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from multilogger.components.reproduction.results import CellResult
+from multilogger.components.reproduction.statistics import mean_over_seeds
+from multilogger.flows.pipelines.held_out import difference_text, figure_text, unit_of, verdict
+from multilogger.flows.terminal.terminal import Rows
+from multilogger.tasks.own_log.estimate import HeldOut
+
+
+@dataclass(frozen=True)
+class StudiedCell:
+    """A cell and, on a person's own log, what held-out rows say of its policy."""
+
+    result: CellResult
+    held_out: HeldOut | None = None
+
+    @property
+    def risk(self) -> float:
+        risk = self.result.validation_risk
+        return float("inf") if risk is None else risk
+
+
+def chosen(cells: Sequence[StudiedCell]) -> StudiedCell | None:
+    """The cell of least validation risk; None if all failed."""
+    finished = [cell for cell in cells if not cell.result.error and cell.result.validation_risk is not None]
+    return min(finished, key=lambda cell: cell.risk, default=None)
+
+
+def by_method(cells: Sequence[StudiedCell]) -> dict[str, list[StudiedCell]]:
+    """The cells of each method, in their order."""
+    found: dict[str, list[StudiedCell]] = {}
+    for cell in cells:
+        found.setdefault(cell.result.method, []).append(cell)
+    return found
+
+
+def study_rows(cells: Sequence[StudiedCell]) -> Rows:
+    """One line per method, the least validation risk first."""
+    groups = sorted(by_method(cells).values(), key=lambda group: min(cell.risk for cell in group))
+    return [_row(group) for group in groups]
+
+
+def _row(group: Sequence[StudiedCell]) -> dict[str, str]:
+    best, failed = chosen(group), sum(bool(cell.result.error) for cell in group)
+    row = {"method": group[0].result.method, "seeds": str(len(group) - failed)}
+    if best is None:
+        return {**row, "validation risk": "", "seed": "", "test": f"failed: {group[0].result.error}"}
+    row |= {"validation risk": f"{best.risk:.4f}", "seed": str(best.result.seed)}
+    if (found := best.held_out) is None:
+        return row | {"test": _over_seeds([c.result.exp for c in group if c.result.exp is not None])}
+    show = unit_of(found)
+    values = [c.held_out.policy.value for c in group if c.held_out is not None]
+    return row | {
+        "test": figure_text(found.policy, show),
+        "against the best logger": difference_text(found),
+        "verdict": verdict(found),
+        "mean over seeds": _over_seeds([show(value) for value in values if value is not None]),
+    }
+
+
+def _over_seeds(values: Sequence[float]) -> str:
+    mean = mean_over_seeds(values)
+    if mean.mean is None:
+        return ""
+    return f"{mean.mean:.4f}" if mean.half_width is None else f"{mean.mean:.4f} ± {mean.half_width:.4f}"
+
+
+def logger_rows(found: HeldOut) -> Rows:
+    """What the loggers themselves brought on the same rows."""
+    show = unit_of(found)
+    return [
+        {"logger": name + (" (best)" if name == found.best else ""), "test": figure_text(one, show)}
+        for name, one in found.loggers.items()
+    ]
+
+
+def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
+    """What a reader should take home."""
+    best, methods = chosen(cells), by_method(cells)
+    if best is None:
+        return ["No policy was learned; the table says why."]
+    who = f"{best.result.method} (seed {best.result.seed})"
+    lines = [
+        f"{who} has the least validation risk of {len(cells)} policies of {len(methods)} methods, and is the "
+        "one to deploy of these. Test rows had no part in the choice."
+    ]
+    found = best.held_out
+    if found is None:
+        return lines
+    said = {
+        "better than the best logger": "It is better than the best logger: the whole interval says so.",
+        "worse than the best logger": "It is worse than the best logger: deploy the logger.",
+        "not told apart from the best logger": "The log cannot tell it apart from the best logger: do not "
+        "count on a gain, log more or try it on a small share first.",
+        "cannot be told": f"The log cannot judge it: {found.sentence}",
+    }[verdict(found)]
+    show = unit_of(found)
+    what = "loss" if found.reward_range is None else "reward"
+    lines.append(
+        f"On {found.rows:,} test rows its mean {what} is estimated at {figure_text(found.policy, show)}; the "
+        f"best logger, {found.best}, had {figure_text(found.loggers[found.best], show)}; difference "
+        f"{difference_text(found)}. {said}"
+    )
+    lines.append(
+        "No true labels exist in a log: test figures are self-normalised balanced estimates with "
+        f"{found.level:.0%} bootstrap intervals over contexts, not measurements. Those of loggers are plain "
+        "means of their own rows."
+    )
+    return lines
