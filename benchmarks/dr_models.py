@@ -4,8 +4,8 @@
 
 Contexts are new in every log, with features of which the true labels are noisy functions. The policy knows
 these functions well, and acts softly or greedily, or badly. The loss adds up over labels (hamming) or does
-not (crowding). A row a setting and model; `ratio` is the width of the interval over that of the ridge on the
-same log, averaged.
+not (crowding). A row per setting and model; `ratio` is the width of the interval over that of the ridge on
+the same log, averaged.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python benchmarks/interval_coverage.py --logs 500 --out benchmarks/results/interval_coverage.csv
 
-A row a setting, estimator and interval: coverage at nominal 95 %, its Monte Carlo error, mean width, bias of
-the estimate. `rows` resamples rows as if they were independent, to show what resampling contexts is for.
+A row per setting, estimator and interval: coverage at nominal 95 %, its Monte Carlo error, mean width, bias
+of the estimate. `rows` resamples rows as if they were independent, to show what resampling contexts is for.
 `--trusted` measures instead the one estimate that the rule of `support.py` trusts.
 """
 

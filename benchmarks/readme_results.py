@@ -20,13 +20,14 @@ from multilogger.components.reproduction.report.csv_files import read_constraint
 from multilogger.components.reproduction.report.numbers import signed
 from multilogger.components.reproduction.report.one_of_csv import read_one_of_csv
 from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
-from multilogger.components.reproduction.statistics import MeanOverSeeds
+from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.components.reproduction.tables import constraint as study
 from multilogger.components.reproduction.tables.constraint import constraint_paragraph
 from multilogger.components.reproduction.tables.one_of import OneOfRow, one_of_paragraph
 from multilogger.components.reproduction.tables.paper_tables import SAME_AS_DIRECT
 
 ROOT = Path(__file__).resolve().parent.parent
+SHOWN = {name: title for name, title in PRESET_TITLES.items() if name != "auto"}  # not of the paper
 RESULTS = ROOT / "data" / "reproduction"
 README = ROOT / "README.md"
 RESULTS_PAGE = ROOT / "docs" / "pages" / "results.md"
@@ -68,10 +69,10 @@ def _by_preset(rows: list[Row]) -> str:
     cells = {(row["method"], row["preset"]): row for row in rows}
     paper = {row["method"]: f"{float(row['paper']):.3f}" if row["paper"] else "" for row in rows}
     lines = [
-        [f"`{method}`", *(_exp(cells.get((method, preset))) for preset in PRESET_TITLES), paper[method]]
+        [f"`{method}`", *(_exp(cells.get((method, preset))) for preset in SHOWN), paper[method]]
         for method in sorted(paper, key=method_rank)
     ]
-    return _markdown(["method", *PRESET_TITLES.values(), "paper"], lines)
+    return _markdown(["method", *SHOWN.values(), "paper"], lines)
 
 
 def one_of(folder: Path) -> str:
@@ -117,6 +118,31 @@ def _sample(sample: MeanOverSeeds) -> str:
     return f"{sample.mean:.3f}" if half is None else f"{sample.mean:.3f} ± {half:.3f}"
 
 
+def one_of_obp(folder: Path) -> str:
+    """Open Bandit Pipeline's learner on the same logs, by `obp_learner.py`, if it was run."""
+    path = folder / "one_of_obp.csv"
+    rows = _read(path) if path.exists() else []
+    if not rows:
+        return ""
+    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+    lines = []
+    for how in dict.fromkeys(row["propensities"] for row in rows):
+        own = [[r for r in rows if (r["propensities"], r["dataset"]) == (how, name)] for name in datasets]
+        cells = [_over(found, what) for found in own for what in ("exp", "error")]
+        lines.append([f"`NNPolicyLearner`, {how}", *cells, str(min(map(len, own)))])
+    header = ["learner", *(f"{name}, {what}" for name in datasets for what in ("EXP", "error")), "seeds"]
+    words = (
+        "Open Bandit Pipeline's `NNPolicyLearner` on the same logs. It learns for one logger, so it was "
+        "given the propensity of each row's own logger (own), or that of their mixture (h_avg). Its "
+        "settings, and how they were chosen, stand in `benchmarks/obp_learner.py`."
+    )
+    return f"{words}\n\n{_markdown(header, lines)}"
+
+
+def _over(rows: list[Row], what: str) -> str:
+    return _sample(mean_over_seeds([float(row[what]) for row in rows]))
+
+
 def calibration(folder: Path) -> str:
     """How often the loss models of these datasets are off."""
     path = folder / "calibration.csv"
@@ -137,13 +163,13 @@ def claims(folder: Path) -> str:
         [
             f"{IN_FEW_WORDS[claim]}: {comparison}",
             dataset,
-            *(_tested(cells.get((claim, comparison, dataset, preset))) for preset in PRESET_TITLES),
+            *(_tested(cells.get((claim, comparison, dataset, preset))) for preset in SHOWN),
         ]
         for claim, comparison, dataset in sorted(
             dict.fromkeys(key[:3] for key in cells), key=lambda key: names.index(key[0])
         )
     ]
-    return _markdown(["claim", "dataset", *PRESET_TITLES.values()], lines) if lines else ""
+    return _markdown(["claim", "dataset", *SHOWN.values()], lines) if lines else ""
 
 
 def _comparison(row: Row) -> str:
@@ -296,6 +322,7 @@ BLOCKS: dict[Path, dict[str, Block]] = {
     RESULTS_PAGE: {
         "table2": table2,
         "one-of": one_of,
+        "one-of-obp": one_of_obp,
         "calibration": calibration,
         "claims": claims,
         "choices": choices,

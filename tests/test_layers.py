@@ -141,6 +141,8 @@ LOSS_MODELS = (
     "components/learners/loss_models/additive.py",
     "components/learners/loss_models/calibration.py",
     "components/learners/loss_models/choice.py",
+    "components/learners/loss_models/truth.py",
+    "components/policies/blends.py",
     "components/policies/networks.py",
 )
 

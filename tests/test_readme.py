@@ -66,3 +66,16 @@ def test_the_block_of_one_of_k_actions_is_a_table_words_and_pictures(tmp_path: P
     assert words == f"On satimage: {one_of_paragraph(one_of_rows(table))}"
     assert picture == "![EXP and error, satimage](pictures/one-of-satimage.svg)"
     assert script.calibration(tmp_path).splitlines()[-1] == "| satimage | `dm` | 1 of 5 | 0.3 |"
+
+
+def test_the_block_of_another_librarys_learner_has_a_row_per_choice_of_propensities(tmp_path: Path) -> None:
+    script = readme_script()
+    assert script.one_of_obp(tmp_path) == ""
+    rows = [f"satimage,{how},{seed},0.{2 + seed},0.1" for how in ("own", "h_avg") for seed in (0, 1)]
+    text = "\n".join(["dataset,propensities,seed,exp,error", *rows])
+    (tmp_path / "one_of_obp.csv").write_text(text, encoding="utf-8")
+    words, table = script.one_of_obp(tmp_path).split("\n\n")
+    assert words.startswith("Open Bandit Pipeline's `NNPolicyLearner` on the same logs.")
+    assert table.splitlines()[0] == "| learner | satimage, EXP | satimage, error | seeds |"
+    cells = "0.250 ± 0.635 | 0.100 ± 0.000 | 2"
+    assert table.splitlines()[2:] == [f"| `NNPolicyLearner`, {how} | {cells} |" for how in ("own", "h_avg")]

@@ -57,7 +57,7 @@ def make_training_log(
 
 
 def write_training_log(log: TrainingLog, folder: Path, files: int = 2, group_rows: int = 60) -> Path:
-    """The log on disk, in several files a logger of several row groups each."""
+    """The log on disk, in several files per logger of several row groups each."""
     for j in range(log.loggers):
         for pass_, rows in enumerate(np.array_split(np.flatnonzero(log.logger == j), files)):
             path = log_file(folder, j, pass_)

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multilogger.components.learners import learn as learning
+from multilogger.components.learners.auto.method import AutoSettings
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.exact.method import MultiplierSettings, WeightedExactSettings
 from multilogger.components.learners.full_information.method import FullInformationSettings
 from multilogger.components.learners.learn import Learned
+from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.reg.method import WeightedRegSettings
 from multilogger.components.learners.training.loop import OnEpoch
@@ -23,7 +25,7 @@ ONE_OF_METHODS = [name for name, method in METHODS.items() if "one-of" in method
 
 @dataclass(frozen=True)
 class EverySetting(
-    WeightedRegSettings, MultiplierSettings, WcrmSettings, DrSettings, FullInformationSettings
+    WeightedRegSettings, MultiplierSettings, WcrmSettings, DrSettings, FullInformationSettings, AutoSettings
 ):
     """A method takes of it what it reads."""
 
@@ -44,6 +46,10 @@ class EverySetting(
     wcrm_l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     input_dropout: float = 0.0
     policy_rate: float = 3e-4
+    start: Start = Start.SCRATCH
+    fit_all: bool = False
+    context_batch: int = 128
+    hidden_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         """Methods check what they take."""

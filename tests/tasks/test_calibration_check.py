@@ -21,7 +21,7 @@ from tests.tasks.conftest import make
     ("method", "sharper", "said"),
     [
         ("dm", 1.0, ""),
-        ("dm", 3.0, "'dm' may be biased here, use --method dr"),
+        ("dm", 3.0, "'dm' may be biased here, use 'dr'"),
         ("dr", 3.0, "'dr' corrects it where the loggers took an action, and is noisy for it"),
     ],
 )

@@ -34,6 +34,11 @@ def test_reduce_fits_on_train_and_leaves_a_dataset(tmp_path: Path, wide: Artifac
 def test_reduce_is_skipped_for_narrow_or_dense_data(wide: Artifact, tmp_path: Path) -> None:
     assert narrow_data(ReduceSettings(svd_dims=20), {"data": wide}) is None
     assert narrow_data(ReduceSettings(), {"data": wide}) == "400 sparse features need no reduction to 1000"
+    assert narrow_data(ReduceSettings(svd_dims=80), {"data": wide}) is None
+    assert narrow_data(ReduceSettings(svd_dims=81), {"data": wide}) is not None
+    assert narrow_data(ReduceSettings(svd_dims=300, svd_from=400), {"data": wide}) is None
+    assert narrow_data(ReduceSettings(svd_dims=300, svd_from=401), {"data": wide}) is not None
+    assert narrow_data(ReduceSettings(svd_dims=400, svd_from=1), {"data": wide}) is not None
     dense = make(tmp_path, download, DownloadSettings(), "dense")
     assert (
         narrow_data(ReduceSettings(svd_dims=8), {"data": dense}) == "64 dense features need no reduction to 8"

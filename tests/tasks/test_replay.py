@@ -87,7 +87,7 @@ def test_split_by_context_reaches_the_files(tmp_path: Path, digits: Artifact) ->
 
 def test_passes_must_fit_the_loggers(tmp_path: Path, digits: Artifact) -> None:
     loggers = make(tmp_path, train_loggers, TrainLoggersSettings(), data=digits)
-    with pytest.raises(BadInput, match="passes has 3 numbers for 2 loggers; give one, or one a logger"):
+    with pytest.raises(BadInput, match="passes has 3 numbers for 2 loggers; give one, or one per logger"):
         make(tmp_path, replay, ReplaySettings(passes=(1, 2, 3)), data=digits, loggers=loggers)
 
 

@@ -188,7 +188,7 @@ def test_the_usual_names_need_not_be_said(frame: pd.DataFrame) -> None:
         ({"propensity": "who"}, "column 'who' must hold numbers"),
         ({"propensity": "nope"}, "cannot read propensity: the log has no column 'nope'"),
         ({"propensities": ["p_young", "p_old"]}, "order the list as old, young"),
-        ({"propensities": ["p_old"]}, "has 1 numbers a row, the log has 2 loggers"),
+        ({"propensities": ["p_old"]}, "has 1 numbers per row, the log has 2 loggers"),
         ({"propensities": {"old": "p_old"}}, "must name the column of every logger, got old for the loggers"),
         ({"logger": "nobody"}, "cannot read logger: the log has no column 'nobody'"),
         ({"features": []}, "features needs one or more names of columns, got none"),
@@ -208,9 +208,8 @@ def test_bad_columns(frame: pd.DataFrame, changed: dict[str, object], message: s
     ("column", "value", "message"),
     [
         ("cost", np.nan, "row 4: the loss is missing, NaN or infinite; fill it in or drop the row"),
-        ("pscore", np.nan, "row 4: propensity is missing or NaN; log it when the action is taken"),
         ("age", np.inf, "row 4: a feature is missing, NaN or infinite; fill it in"),
-        ("country", None, "row 4: 'country' is missing; fill it in or drop the row"),
+        ("country", None, "row 304: its features are not those of row 4, which has the same context id"),
         ("who", None, "column 'logger' is missing in 1 rows; fill it in or drop them"),
     ],
 )

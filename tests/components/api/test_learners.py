@@ -115,6 +115,7 @@ OF_LABELS = [name for name, method in METHODS.items() if "labels" in method.spac
 ONE_OF = [name for name, method in METHODS.items() if "one-of" in method.spaces]
 
 
+@pytest.mark.filterwarnings("ignore:(improvement. none shown|the loss does not add up)")
 @pytest.mark.filterwarnings("ignore:the constraint of")  # two epochs may be too few for it
 @pytest.mark.parametrize("method", OF_LABELS)
 def test_every_method_learns_what_the_stage_learns(method: str, replayed: ml.BanditLog) -> None:
@@ -214,7 +215,7 @@ def test_numbers_of_a_preset() -> None:
 
 
 # Two epochs may be too few for a constraint.
-@pytest.mark.filterwarnings("ignore:the constraint of", "ignore:no epoch of")
+@pytest.mark.filterwarnings("ignore:the constraint of", "ignore:no epoch of", "ignore:the loss model is off")
 @pytest.mark.parametrize("method", ONE_OF)
 def test_every_method_of_choices_learns_what_the_stage_learns(method: str, one_of: ml.BanditLog) -> None:
     learner = quick(method)
@@ -229,6 +230,13 @@ def test_every_method_of_choices_learns_what_the_stage_learns(method: str, one_o
     p = learner.predict_proba(np.asarray(one_of.x))
     assert p.shape == (300, 4)
     np.testing.assert_array_equal(learner.predict(np.asarray(one_of.x)), p.argmax(axis=1))
+
+
+def test_a_loss_model_that_is_off_is_told_of(one_of: ml.BanditLog) -> None:
+    """By the test of the stage `learn`; warnings are errors here, so the longer fit has none."""
+    with pytest.warns(UserWarning, match=r"the loss model is off by up to .*: 'dm' may be biased here, use"):
+        quick("dm").fit(one_of)
+    quick("dm").set_params(epochs=60, hidden=(64,)).fit(one_of)
 
 
 def test_a_method_for_other_actions_is_refused(one_of: ml.BanditLog, replayed: ml.BanditLog) -> None:
@@ -247,11 +255,12 @@ def test_a_method_for_other_actions_is_refused(one_of: ml.BanditLog, replayed: m
 
 
 def test_the_model_of_choices_in_scikit_learns_habit(one_of: ml.BanditLog) -> None:
-    learner = ml.Dm(folds=3, seed=2)
-    assert repr(learner) == "Dm(folds=3, seed=2)"
+    learner = ml.Dm(epochs=20, folds=3, hidden=(16,), seed=2)
+    assert repr(learner) == "Dm(epochs=20, folds=3, hidden=(16,), seed=2)"
     twin = clone(learner)
     assert twin.get_params() == learner.get_params()
-    one, other = learner.fit(one_of), twin.fit(one_of)
+    with pytest.warns(UserWarning, match="the loss model is off"):  # of so few nodes and epochs
+        one, other = learner.fit(one_of), twin.fit(one_of)
     np.testing.assert_array_equal(one.predict_proba(one_of.x), other.predict_proba(one_of.x))
     assert not hasattr(clone(one), "policy_")
     assert one_of.truth is not None

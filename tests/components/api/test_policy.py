@@ -64,7 +64,9 @@ def test_a_policy_of_the_command_line_has_numbered_features(
 def test_words_that_are_new_have_no_feature(fitted: ml.Learner, frame: pd.DataFrame) -> None:
     new = frame.head(1).assign(country="ch")
     x = np.array([[new["age"].iloc[0], new["height"].iloc[0], 0, 0]], dtype=np.float32)
-    np.testing.assert_array_equal(fitted.predict_proba(new), fitted.predict_proba(x))
+    with pytest.warns(UserWarning, match="'country' is not among those of the log, such as 'ch' in 1 rows"):
+        found = fitted.predict_proba(new)
+    np.testing.assert_array_equal(found, fitted.predict_proba(x))
 
 
 def test_what_a_policy_refuses(
@@ -271,3 +273,27 @@ def test_policies_of_other_actions_are_refused(offers: pd.DataFrame, replayed: m
         with pytest.raises(ml.BadInput) as caught:
             as_policy(policy, rows)
         assert message in str(caught.value)
+
+
+def test_a_log_that_was_encoded_anew_is_refused() -> None:
+    frame = pd.DataFrame(
+        {
+            "country": ["it", "no"] * 20,
+            "item": ["a", "b", "b", "a"] * 10,
+            "click": [0, 1] * 20,
+            "pscore": 0.5,
+        }
+    )
+    columns: dict[str, Any] = {"action": "item", "reward": "click", "propensity": "pscore"}
+    log = ml.BanditLog.from_pandas(frame, features=["country"], **columns)
+    policy = ml.Naive(epochs=1, hidden=(2,)).fit(log).policy_
+    later = frame.replace({"country": {"no": "jp"}})
+    with pytest.raises(ml.BadInput) as caught:
+        ml.evaluate(policy, ml.BanditLog.from_pandas(later, features=["country"], **columns), bootstrap=100)
+    assert str(caught.value) == (
+        "the log has the feature 'country=jp' where the policy has 'country=no', as its columns were encoded "
+        "anew; read the log with features=policy.columns"
+    )
+    with pytest.warns(UserWarning, match="'country' is not among those of the log, such as 'jp'"):
+        same = ml.BanditLog.from_pandas(later, features=policy.columns, **columns)
+    assert ml.evaluate(policy, same, bootstrap=100).result.rows == 40

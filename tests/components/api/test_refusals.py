@@ -179,12 +179,6 @@ def test_arrays(changed: dict[str, Any], message: str) -> None:
     ("value", "columns", "message"),
     [
         (
-            np.nan,
-            ["p_old", "p_young"],
-            "the log, row 4: the propensity under logger young is missing or NaN; fill it in, or leave out "
-            "propensities= if they are not known",
-        ),
-        (
             -0.1,
             ["p_old", "p_young"],
             "row 4: the propensity under logger young is -0.1, outside [0, 1]; give",
@@ -273,7 +267,9 @@ def test_a_report_on_rewards_says_so(fitted: ml.Learner, replayed: ml.BanditLog)
     report = ml.evaluate(fitted, replace(replayed, reward_range=(-1.0, 5.0)), bootstrap=100)
     best = report.recommended
     line = "Rewards lie in [-1, 5]; a risk r is an expected reward of 5 - r"
-    line += "." if best is None else f", by {best.name} {5 - best.value:.4g}."
-    assert line in repr(report)
-    assert line in report._repr_html_()
+    if best is not None:
+        ends = f"{5 - best.bootstrap.high:.4g} to {5 - best.bootstrap.low:.4g}"
+        line += f", by {best.name} {5 - best.value:.4g} ({ends})"
+    assert f"{line}." in repr(report)
+    assert f"{line}." in report._repr_html_()
     assert "Rewards" not in repr(replace(report, reward_range=None))

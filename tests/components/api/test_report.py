@@ -29,7 +29,7 @@ def test_the_numbers_are_those_of_the_command(
     few = replayed.take(np.flatnonzero(replayed.context < 90))
     fitted.save(tmp_path / "policy")
     (tmp_path / "log").mkdir()
-    pq.write_table(rows_table(few), tmp_path / "log" / "rows.parquet")
+    pq.write_table(rows_table(few, few.log_propensities), tmp_path / "log" / "rows.parquet")
     x = np.asarray(few.x)
     columns = {"context": np.arange(90)} | {f"x{i}": x[:, i] for i in range(x.shape[1])}
     pq.write_table(pa.table(columns), tmp_path / "contexts.parquet")

@@ -3,7 +3,6 @@ import pytest
 from scipy import sparse
 
 from multilogger.components.datasets.reduction import fit_reduction
-from multilogger.components.errors import BadInput
 
 
 def low_rank(rng: np.random.Generator) -> sparse.csr_array:
@@ -30,8 +29,10 @@ def test_same_seed_same_bits(rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(fit_reduction(x, 2, seed=7).axes, fit_reduction(x, 2, seed=7).axes)
 
 
-def test_too_many_dimensions_are_refused(rng: np.random.Generator) -> None:
-    with pytest.raises(
-        BadInput, match="cannot keep 40 dimensions of a 60 x 40 matrix; choose fewer with --set svd_dims=39"
-    ):
-        fit_reduction(low_rank(rng), dims=40, seed=0)
+@pytest.mark.parametrize("shape", [(30, 90), (60, 40)])
+def test_no_more_dimensions_are_kept_than_there_are(rng: np.random.Generator, shape: tuple[int, int]) -> None:
+    x = sparse.csr_array(rng.normal(size=shape).astype(np.float32))
+    reduction = fit_reduction(x, dims=1000, seed=0)
+    assert reduction.axes.shape == (min(shape), shape[1])
+    lengths = np.linalg.norm(reduction.apply(x), axis=1)
+    np.testing.assert_allclose(lengths, np.linalg.norm(x.toarray(), axis=1), rtol=1e-4)

@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilogger.components.datasets.labelled_data import TrainTest
+import multilogger as ml
+from multilogger.components.datasets.labelled_data import TrainTest, load_split, save_split
 from multilogger.components.datasets.registry import DatasetSpec, find_dataset
 from multilogger.components.datasets.svmlight import read_splits, read_svmlight
 from multilogger.components.errors import BadInput
@@ -61,9 +62,10 @@ CLASSES = DatasetSpec("tiny", features=4, labels=3, loss="zero-one", actions="on
 
 
 def read_columns(folder: Path, train: str, test: str) -> TrainTest:
-    """Splits whose rows have these classes, one a character."""
+    """Splits whose rows have these classes, one a character or a word."""
     for name, column in (("train.svm", train), ("test.svm", test)):
-        (folder / name).write_text("".join(f"{c} 1:1 2:1 3:1\n" for c in column))
+        words = column.split() if " " in column else column
+        (folder / name).write_text("".join(f"{c} 1:1 2:1 3:1\n" for c in words))
     return read_splits(folder / "train.svm", folder / "test.svm", CLASSES, lambda: None)
 
 
@@ -73,18 +75,47 @@ def read_columns(folder: Path, train: str, test: str) -> TrainTest:
         ("123", "112", [0, 0, 1]),  # counted from 1, and test lacks the last class
         ("120", "112", [1, 1, 2]),
         ("12", "12", [1, 2]),
+        ("7 -1 0", "0 -1 -1", [1, 0, 0]),
+        ("124", "4421", [2, 2, 1, 0]),
     ],
 )
 def test_train_says_where_classes_count_from(
     tmp_path: Path, train: str, test: str, classes: list[int]
 ) -> None:
-    assert read_columns(tmp_path, train, test).test.y.tolist() == classes
+    splits = read_columns(tmp_path, train, test)
+    assert splits.test.y.tolist() == classes
+    words = test.split() if " " in test else test
+    assert [(splits.test.classes or range(3))[code] for code in classes] == [int(word) for word in words]
+    save_split(tmp_path / "split", splits.test)
+    kept = load_split(tmp_path / "split").take(np.arange(2))
+    assert (kept.classes, kept.y.tolist()) == (splits.train.classes, classes[:2])
+
+
+def test_a_replay_calls_actions_as_the_file_does(tmp_path: Path) -> None:
+    path = tmp_path / "two.svm"
+    path.write_text("".join(f"{'-1' if i % 3 else '+1'} 1:{i % 5} 2:{i % 3}\n" for i in range(60)))
+    data = ml.datasets.load_svmlight(path, 2, classes=2)
+    log = ml.datasets.replay(data, fraction=0.5, passes=1)
+    assert log.actions == (-1, 1)
+    policy = log.logger_policies[1]
+    assert set(policy.predict(np.asarray(data.x))) <= {-1, 1}
 
 
 @pytest.mark.parametrize(
     ("train", "test", "message"),
     [
-        ("124", "1", r"train.svm, row 3: class 4 is outside 0\.\.2"),
+        (
+            "1244",
+            "5",
+            r"test.svm, row 1: class 5 is none of 1, 2, 4; classes are whole numbers from 0, or from",
+        ),
+        ("1245", "1", r"train.svm, row 3: class 4 is outside 0\.\.2"),
+        (
+            "-1 1 -1",
+            "1 1",
+            r"train.svm, row 1: class -1 is outside 0\.\.2; .* and --classes gives their number",
+        ),
+        ("-1 1.5 3", "1 1", r"train.svm, row 1: class -1 is outside 0\.\.2"),
         ("123", "0", r"test.svm, row 1: class 0 is outside 1\.\.3; classes are whole numbers"),
     ],
 )

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import Labels, all_actions, log_probability_table
+from multilogger.components.actions.one_of import OneOf
+from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.bounds import (
     Certificate,
@@ -22,7 +25,7 @@ from multilogger.components.estimators.bounds import (
 )
 from multilogger.components.estimators.divergences import (
     PolicyDivergence,
-    enumerated_average_divergence,
+    average_divergence,
     exact_divergence,
 )
 from multilogger.components.estimators.ips import Estimate, balanced_risk, lambda_weighted_risk, naive_risk
@@ -75,63 +78,108 @@ class Figures:
     estimate_above: float
 
 
+@dataclass(frozen=True)
+class World:
+    """Two equally likely contexts and all that may happen there; losses are highest where the policy goes and
+    a logger seldom does."""
+
+    space: ActionSpace
+    target: Matrix
+    loggers: tuple[Matrix, Matrix]
+    loss: Vector
+
+    def chances(self, logits: Matrix) -> Vector:
+        """log h(y|x) of every context and action, one after another."""
+        if isinstance(self.space, Labels):
+            return log_probability_table(logits, all_actions(self.space.size)).ravel()
+        return self.space.log_probability_of_all(logits).ravel()
+
+    @property
+    def exact(self) -> list[PolicyDivergence]:
+        return [exact_divergence(self.space, self.target, h) for h in self.loggers]
+
+
+WORLDS = {
+    "labels": World(
+        Labels(2),
+        np.array([[1.5, 1.0], [-1.0, 1.5]]),
+        (np.array([[-1.0, 0.0], [0.0, -0.5]]), np.array([[1.0, 0.5], [-1.0, 1.0]])),
+        np.array([0.0, 0.5, 1.0, 2.0, 0.0, 0.5, 2.0, 1.0]),
+    ),
+    "one-of": World(
+        OneOf(3),
+        np.array([[0.0, 1.0, 2.5], [2.0, 0.0, 1.0]]),
+        (np.array([[1.0, 0.5, -1.0], [0.0, 0.5, 0.5]]), np.array([[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]])),
+        np.array([0.0, 0.5, 2.0, 2.0, 0.0, 1.0]),
+    ),
+}
+every_world = pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+
+
 def simulate(
-    estimate: Callable[[LoggedBatch], Estimate], certify: Callable[[float], Certificate], logs: int = 500
+    world: World,
+    estimate: Callable[[LoggedBatch], Estimate],
+    certify: Callable[[float], Certificate],
+    logs: int = 500,
 ) -> Figures:
     rng = np.random.default_rng(7)
     logger = np.repeat([0, 1], COUNTS.astype(int))
+    log_target = world.chances(world.target)
+    log_propensities = np.stack([world.chances(h) for h in world.loggers], axis=1)
+    chance, risk = 0.5 * np.exp(log_propensities), float(np.sum(0.5 * np.exp(log_target) * world.loss))
     held = above = 0
     for _ in range(logs):
-        outcome = np.where(
-            logger == 0,
-            rng.choice(8, size=len(logger), p=CHANCE[:, 0]),
-            rng.choice(8, size=len(logger), p=CHANCE[:, 1]),
-        )
+        first, second = (rng.choice(len(chance), size=len(logger), p=column) for column in chance.T)
+        outcome = np.where(logger == 0, first, second)
         value = estimate(
             LoggedBatch(
                 logger=logger,
-                delta=LOSS[outcome],
-                log_propensity=LOG_PROPENSITIES[outcome, logger],
-                log_target=LOG_TARGET[outcome],
+                delta=world.loss[outcome],
+                log_propensity=log_propensities[outcome, logger],
+                log_target=log_target[outcome],
                 max_loss=2.0,
-                log_propensities=LOG_PROPENSITIES[outcome],
+                log_propensities=log_propensities[outcome],
             )
         ).value
-        held += certify(value).bound >= RISK
-        above += value >= RISK
+        held += certify(value).bound >= risk
+        above += value >= risk
     return Figures(held / logs, above / logs)
 
 
-# Two equally likely contexts, two labels; losses are highest where the policy goes and a logger seldom does.
-TARGET = np.array([[1.5, 1.0], [-1.0, 1.5]])
-LOGGERS = (np.array([[-1.0, 0.0], [0.0, -0.5]]), np.array([[1.0, 0.5], [-1.0, 1.0]]))
-LOG_TARGET = log_probability_table(TARGET, all_actions(2)).ravel()
-LOG_PROPENSITIES = np.stack([log_probability_table(h, all_actions(2)).ravel() for h in LOGGERS], axis=1)
-CHANCE = 0.5 * np.exp(LOG_PROPENSITIES)
-LOSS = np.array([0.0, 0.5, 1.0, 2.0, 0.0, 0.5, 2.0, 1.0])
-RISK = float(np.sum(0.5 * np.exp(LOG_TARGET) * LOSS))
-EXACT = [exact_divergence(Labels(TARGET.shape[1]), TARGET, h) for h in LOGGERS]
-
-
+@every_world
 @pytest.mark.parametrize("eta", [0.05, 0.3])
-def test_theorem_3_2_holds_in_simulated_logs(eta: float) -> None:
+def test_theorem_3_2_holds_in_simulated_logs(eta: float, world: World) -> None:
     figures = simulate(
+        world,
         lambda batch: lambda_weighted_risk(batch, LAMBDAS),
-        lambda value: weighted_certificate(value, LAMBDAS, COUNTS, EXACT, max_loss=2.0, eta=eta),
+        lambda value: weighted_certificate(value, LAMBDAS, COUNTS, world.exact, max_loss=2.0, eta=eta),
     )
     assert figures.bound_held >= 1 - eta
     assert figures.estimate_above < 1 - eta  # without its terms the inequality fails
 
 
-def test_corollary_and_theorem_6_1_hold_in_simulated_logs() -> None:
-    naive = simulate(naive_risk, lambda value: naive_certificate(value, COUNTS, EXACT, max_loss=2.0, eta=0.1))
-    average = enumerated_average_divergence(Labels(TARGET.shape[1]), TARGET, LOGGERS, COUNTS)
+@every_world
+def test_corollary_and_theorem_6_1_hold_in_simulated_logs(world: World) -> None:
+    naive = simulate(
+        world, naive_risk, lambda value: naive_certificate(value, COUNTS, world.exact, max_loss=2.0, eta=0.1)
+    )
+    average = average_divergence(world.space, world.target, world.loggers, COUNTS)
     balanced = simulate(
-        balanced_risk, lambda value: balanced_certificate(value, 40, average, max_loss=2.0, eta=0.1)
+        world, balanced_risk, lambda value: balanced_certificate(value, 40, average, max_loss=2.0, eta=0.1)
     )
     for figures in (naive, balanced):
         assert figures.bound_held >= 0.9
         assert figures.estimate_above < 0.9
+
+
+@every_world
+def test_divergence_from_the_average_logger_is_that_of_all_actions(world: World) -> None:
+    """By enumeration, here written out: d_2 = E_x sum_y h^2 / h_avg, d_inf = max h / h_avg."""
+    chances = [np.exp(world.chances(h)).reshape(2, -1) for h in (world.target, *world.loggers)]
+    h, mixed = chances[0], (30 * chances[1] + 10 * chances[2]) / 40
+    found = average_divergence(world.space, world.target, world.loggers, COUNTS)
+    assert found.log_d2 == pytest.approx(np.log((h**2 / mixed).sum(axis=1).mean()), rel=1e-12)
+    assert found.log_max_ratio == pytest.approx(np.log((h / mixed).max()), rel=1e-12)
 
 
 def test_coefficients_worked_by_hand() -> None:
@@ -181,7 +229,7 @@ def test_kappa_inverts_rho() -> None:
         ),
         (
             lambda: constraint_coefficients(COUNTS, np.ones(3)),
-            "one lambda a logger is needed, got 3 for 2 loggers",
+            "one lambda per logger is needed, got 3 for 2 loggers",
         ),
         (
             lambda: constraint_coefficients(COUNTS, np.zeros(2)),

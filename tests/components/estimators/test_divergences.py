@@ -2,6 +2,7 @@
 
 import math
 import re
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import Labels, all_actions, log_probability_table
+from multilogger.components.actions.one_of import OneOf
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators import divergences
 from multilogger.components.estimators.divergences import (
     PolicyDivergence,
     average_divergence,
@@ -51,6 +54,21 @@ def test_average_logger_by_enumeration() -> None:
     divergence = enumerated_average_divergence(SPACE, h, loggers, COUNTS)
     assert divergence.d2 == pytest.approx(np.mean((p**2 / average).sum(axis=1)), rel=1e-11)
     assert math.exp(divergence.log_max_ratio) == pytest.approx((p / average).max(), rel=1e-11)
+
+
+def test_many_actions_are_enumerated_in_lots_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times the actions take no more memory beside the tables that were given."""
+    monkeypatch.setattr(divergences, "BLOCK_NUMBERS", 20_000)
+    peaks = []
+    for actions in (200, 800):
+        space, (h, *loggers) = OneOf(actions), (draw_logits(seed, 300, actions) for seed in range(4))
+        tracemalloc.start()
+        exact = enumerated_average_divergence(space, h, loggers, np.ones(3))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        (average,), _ = space.averaged(loggers, np.ones(3))  # a policy itself
+        assert exact.log_d2 == pytest.approx(exact_divergence(space, h, average).log_d2, rel=1e-9)
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def test_average_of_equal_loggers_is_that_logger() -> None:
@@ -150,7 +168,7 @@ def test_a_context_mean_is_not_the_exponential_of_a_mean_of_logs() -> None:
             lambda: sampled_average_divergence(
                 Labels(2), np.zeros((1, 2)), [np.zeros((1, 2))], np.ones(1), 1, np.random.default_rng(0)
             ),
-            "sampling needs at least 2 draws a context, got 1; 100 are a good start",
+            "sampling needs at least 2 draws per context, got 1; 100 are a good start",
         ),
         (
             lambda: exact_divergence(Labels(2), np.zeros((1, 2)), np.zeros((1, 3))),

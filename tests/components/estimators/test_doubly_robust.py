@@ -1,6 +1,5 @@
 """Doubly robust estimators on a world small enough to list every log that could have been written."""
 
-import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from multilogger.components.estimators.ips import (
 )
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED, WeightRule
+from tests.components.estimators.every_outcome import every_outcome
 
 # Two contexts, two actions, and a loss that is one of two numbers: eight outcomes of one logged row.
 CONTEXT = np.repeat([0, 1], 4)
@@ -79,9 +79,8 @@ def every_log(counts: tuple[int, int], believed: Vector = LOGGERS) -> Iterator[W
     """All logs of the true loggers, with the propensities that somebody believes in."""
     logger = np.repeat([0, 1], counts)
     chance = 0.5 * P_X[CONTEXT] * LOGGERS[:, CONTEXT, ACTION]
-    for rows in itertools.product(range(len(LOSS)), repeat=len(logger)):
-        outcome = np.array(rows)
-        probability = float(np.prod(chance[logger, outcome]))
+    for outcome, orders in every_outcome(counts, len(LOSS)):
+        probability = orders * float(np.prod(chance[logger, outcome]))
         yield WeighedLog(probability, batch_of(outcome, logger, believed), outcome)
 
 

@@ -1,6 +1,5 @@
 """Estimators on a world small enough to list every log that could have been written."""
 
-import itertools
 import json
 import math
 import re
@@ -29,6 +28,7 @@ from multilogger.components.estimators.lambda_star import (
 )
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED, WeightRule
+from tests.components.estimators.every_outcome import every_outcome
 
 # Two contexts of probabilities 0.3 and 0.7, two labels: eight outcomes of one logged row.
 P_X = np.repeat([0.3, 0.7], 4)
@@ -58,8 +58,7 @@ class WeighedLog:
 def every_log(counts: tuple[int, int]) -> Iterator[WeighedLog]:
     logger = np.repeat([0, 1], counts)
     chance = P_X[:, None] * np.exp(LOG_PROPENSITIES)
-    for rows in itertools.product(range(len(LOSS)), repeat=len(logger)):
-        outcome = np.array(rows)
+    for outcome, orders in every_outcome(counts, len(LOSS)):
         batch = LoggedBatch(
             logger=logger,
             delta=LOSS[outcome],
@@ -68,14 +67,15 @@ def every_log(counts: tuple[int, int]) -> Iterator[WeighedLog]:
             max_loss=2.0,
             log_propensities=LOG_PROPENSITIES[outcome],
         )
-        yield WeighedLog(float(np.prod(chance[outcome, logger])), batch)
+        yield WeighedLog(orders * float(np.prod(chance[outcome, logger])), batch)
 
 
 def draw_batch(seed: int, counts: tuple[int, ...] = (400, 150)) -> LoggedBatch:
     rng = np.random.default_rng(seed)
     logger = np.repeat(np.arange(len(counts)), counts)
     chance = P_X[:, None] * np.exp(LOG_PROPENSITIES)
-    outcome = np.array([rng.choice(len(LOSS), p=chance[:, j]) for j in logger])
+    drawn = [rng.choice(len(LOSS), size=count, p=chance[:, j]) for j, count in enumerate(counts)]
+    outcome = np.concatenate(drawn)
     return LoggedBatch(
         logger=logger,
         delta=LOSS[outcome],
@@ -217,7 +217,7 @@ BATCH = draw_batch(0, counts=(3, 2))
         ),
         (
             lambda: lambda_weighted_risk(BATCH, np.ones(3)),
-            "one lambda a logger is needed, got shape (3,) for 2 loggers",
+            "one lambda per logger is needed, got shape (3,) for 2 loggers",
         ),
         (
             lambda: lambda_weighted_risk(BATCH, np.array([0.5, 0.5])),

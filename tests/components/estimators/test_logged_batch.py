@@ -95,7 +95,7 @@ def with_own(values: list[float]) -> dict[str, object]:
         ),
         (
             {"log_propensities": np.zeros((2, 2))},
-            "log_propensities needs one row a logged action and one column a logger, "
+            "log_propensities needs one row per logged action and one column per logger, "
             "got shape (2, 2) for 3 rows",
         ),
         (

@@ -127,7 +127,18 @@ def test_rule_of_trust(whole: Overlap, name: str | None, words: str) -> None:
     assert found.estimator == name
     assert words in found.sentence
     if name is not None:
-        assert "below the best logger's 1.500 with its whole interval" in found.sentence
+        assert "below the best logger's 1.500 by more than the error of both" in found.sentence
+
+
+def test_the_error_of_the_best_logger_counts_too() -> None:
+    """0.2 and 0.25 together are 0.32: apart by 0.35, not by 0.3."""
+    rows = {"dr": EstimateRow("dr", 1.0, 0.1, Interval(0.8, 1.2), None, 1.0, 100)}
+    for loss, words in (
+        (1.35, "below the best logger's 1.350 by more"),
+        (1.3, "not told apart from the best"),
+    ):
+        logger = LoggerSupport("a", 9, loss, 1.0, 9.0, 0.1, 0.5, error=0.25)
+        assert words in recommend(rows, [logger], Overlap(1.0, 0.01, 500, 0.01)).sentence
 
 
 def test_picture_has_both_formats_and_the_same_bytes_twice(tmp_path: "pytest.TempPathFactory") -> None:

@@ -195,7 +195,7 @@ BAD = [
     (_to("action", lambda _: [1] * 40), "column 'action' must hold lists of numbers"),
     (_to("x", lambda _: [[0.0] * 4] * 40), "contexts have 4 features, the policy takes 3"),
     (_set("x", 6, [0.0, float("nan"), 1.0]), "row 6: a feature is missing, NaN or infinite"),
-    (_to("propensities", lambda _: [[0.5]] * 40), "has 1 numbers a row, the log has 2 loggers.*new, old"),
+    (_to("propensities", lambda _: [[0.5]] * 40), "has 1 numbers per row, the log has 2 loggers.*new, old"),
     (
         _to("propensities", lambda c: [p[::-1] for p in c["propensities"]]),
         "a row of logger new has log propensity .* order the list as new, old",

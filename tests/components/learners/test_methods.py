@@ -19,7 +19,7 @@ from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 def test_method_beats_both_loggers_on_contexts_it_has_not_seen(
     method: str, log: TrainingLog, make_log: Callable[..., TrainingLog], quick: EverySetting
 ) -> None:
-    learned = learn(method, log, replace(quick, epochs=40, patience=40), seed=0)
+    learned = learn(method, log, replace(quick, epochs=20, patience=20), seed=0)
     fresh = make_log(contexts=2000, passes=(1, 1), seed=6)
     assert fresh.truth is not None
     risk = expected_hamming(learned.policy.logits(fresh.x), fresh.truth).mean()

@@ -43,7 +43,7 @@ def quick(quick: EverySetting) -> EverySetting:
 def test_method_beats_both_loggers_on_contexts_it_has_not_seen(
     method: str, log: TrainingLog, quick: EverySetting
 ) -> None:
-    learned = learn(method, log, replace(quick, epochs=40, patience=40), seed=0)
+    learned = learn(method, log, replace(quick, epochs=20, patience=20), seed=0)
     fresh = make_training_log(contexts=2000, passes=(1, 1), seed=6, actions="one-of")
     assert fresh.truth is not None
     risk = ZERO_ONE.expected(learned.policy.logits(fresh.x), fresh.truth).mean()
@@ -55,7 +55,7 @@ def test_method_beats_both_loggers_on_contexts_it_has_not_seen(
 def test_resumed_run_equals_the_unbroken_one(
     method: str, log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
-    check_resume(method, log, replace(quick, epochs=6, checkpoint_every=2), tmp_path, stop=5)
+    check_resume(method, log, replace(quick, epochs=4, checkpoint_every=2), tmp_path, stop=3)
 
 
 @pytest.mark.parametrize("method", ONE_OF_METHODS)
@@ -63,7 +63,7 @@ def test_seed_decides_the_bits_of_a_log_on_disk(
     method: str, streamed: StreamedLog, quick: EverySetting
 ) -> None:
     settings = replace(
-        quick, memory_rows=200, batch_size=32, epochs=2, model_epochs=1, wcrm_clips=(10.0,), wcrm_l2s=(0.1,)
+        quick, memory_rows=200, batch_size=32, epochs=1, model_epochs=1, wcrm_clips=(10.0,), wcrm_l2s=(0.1,)
     )
     first, second, other = (outcome(learn(method, streamed, settings, seed)) for seed in (0, 0, 1))
     assert first == second

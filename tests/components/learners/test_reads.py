@@ -1,7 +1,9 @@
 """What is said of the settings that a method reads, against what it does with them."""
 
 import re
+from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,11 +13,18 @@ from multilogger.components.learners import learn as learning
 from multilogger.components.learners.learn import Learned
 from multilogger.components.learners.methods import METHODS, all_settings, readers_text, reads, unread
 from multilogger.components.learners.training.settings import RiskSettings, settings_about
-from multilogger.components.log.disk import LearnerLog, StreamedLog
+from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 
-OTHER_TEXTS = {"divergence": "exact", "loss": "crowding", "loss_shift": "poem", "weights": "raw"}
+OTHER_TEXTS = {
+    "divergence": "exact",
+    "evidence": "weights",
+    "loss": "crowding",
+    "loss_shift": "poem",
+    "start": "rates",
+    "weights": "raw",
+}
 PAIRS = [(method, name) for method in LABEL_METHODS for name in settings_about(METHODS[method].settings)]
 
 # Under which settings a change of one shows, where it does not show under the usual ones.
@@ -61,7 +70,11 @@ def another(name: str, value: Any) -> Any:
     return value + 1 if isinstance(value, int) else 0.5 * value + 0.1
 
 
-def outcome(learned: Learned) -> tuple[str, tuple[bytes, ...]]:
+Outcome = tuple[str, tuple[bytes, ...]]
+Before = Callable[[str, EverySetting, bool], Outcome]
+
+
+def outcome(learned: Learned) -> Outcome:
     """Every figure of every epoch, and the bits of the policy."""
     weights = learned.policy.network.state_dict().values()
     return repr(learned.records), tuple(part.numpy().tobytes() for part in weights)
@@ -76,22 +89,29 @@ def usual(quick: EverySetting) -> EverySetting:
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def before(log: TrainingLog, streamed: StreamedLog) -> Before:
+    """What a method learns before any setting is changed: once for all of its settings."""
+    return cache(
+        lambda method, settings, on_disk: outcome(learn(method, streamed if on_disk else log, settings, 0))
+    )
+
+
 def test_circumstances_are_of_settings_that_there_are() -> None:
     assert SHOWS.keys() | OTHERS.keys() <= {name for _, name in PAIRS}
 
 
 @pytest.mark.parametrize(("method", "name"), PAIRS)
 def test_what_is_learned_depends_on_every_setting_that_is_read(
-    method: str, name: str, log: TrainingLog, streamed: StreamedLog, usual: EverySetting
+    method: str, name: str, log: TrainingLog, streamed: StreamedLog, usual: EverySetting, before: Before
 ) -> None:
     """Where it should; what stands outside the key changes no bit."""
     settings = replace(usual, **SHOWS.get(name, {}))
     other = replace(settings, **{name: another(name, getattr(settings, name))})
     # A log of more than memory_rows rows is read from disk; there dr takes its rows in batches.
     on_disk = name == "memory_rows" or (method, name) == ("dr", "batch_size")
-    first: LearnerLog = streamed if on_disk and name != "memory_rows" else log
-    second: LearnerLog = streamed if on_disk else log
-    same = outcome(learn(method, first, settings, 0)) == outcome(learn(method, second, other, 0))
+    first = before(method, settings, on_disk and name != "memory_rows")
+    same = first == outcome(learn(method, streamed if on_disk else log, other, 0))
     keyed = settings_about(METHODS[method].settings)[name].keyed
     changes = keyed or name == "loss"
     assert same is not changes
@@ -136,11 +156,11 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
         ("pessimism", "all but additive, dm, full-information, full-ensemble"),
         ("tau", "naive-reg, weighted-reg, balanced-reg"),
         ("hidden", "all but wcrm"),
-        ("folds", "additive, additive-soft, dm, dr, full-ensemble"),
+        ("folds", "additive, additive-soft, dm, dr, auto, full-ensemble"),
         ("clip", "all but full-information"),
         (
             "passes_per_epoch",
-            "all but wcrm, additive, additive-soft, dm, dr, full-information, full-ensemble",
+            "all but wcrm, additive, additive-soft, dm, dr, auto, full-information, full-ensemble",
         ),
     ],
 )

@@ -49,7 +49,7 @@ def check_resume(method: str, log: LearnerLog, settings: EverySetting, folder: P
 def test_resumed_run_equals_the_unbroken_one(
     method: str, log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
-    check_resume(method, log, replace(quick, epochs=7, checkpoint_every=2), tmp_path, stop=5)
+    check_resume(method, log, replace(quick, epochs=5, checkpoint_every=2), tmp_path, stop=3)
 
 
 def test_resume_with_exact_divergence_and_running_shift(

@@ -7,6 +7,8 @@ import torch
 from multilogger.components.actions.labels import LARGEST_LOGIT, sharpened
 from multilogger.components.actions.space import GREEDY
 from multilogger.components.actions.torch_labels import TorchLabels
+from multilogger.components.actions.torch_one_of import TorchOneOf
+from multilogger.components.policies import networks
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
 
@@ -62,3 +64,14 @@ def test_sharpness_is_part_of_the_state() -> None:
     )
     other.load_state_dict(ensemble.state_dict())
     assert float(other.sharpness) == 5.0
+
+
+def test_lots_of_rows_do_not_change_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(0)
+    members = [PolicyNetwork(3, 5, NetworkSize((4,), False), generator) for _ in range(3)]
+    ensemble = EnsembleNetwork(members, TorchOneOf(5))
+    x = torch.randn(11, 3, generator=generator)
+    whole = ensemble.probabilities(x)
+    monkeypatch.setattr(networks, "BLOCK_NUMBERS", 20)  # four rows at a time
+    torch.testing.assert_close(ensemble.probabilities(x), whole)
+    assert ensemble.probabilities(x[:0]).shape == (0, 5)

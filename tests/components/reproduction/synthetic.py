@@ -28,7 +28,7 @@ def cells(
     additivity_p: float | None = None,
     calibration_p: float | None = None,
 ) -> list[CellResult]:
-    """One cell a seed; `wobble` times an unshared part that keeps differences from being constant."""
+    """One cell per seed; `wobble` times an unshared part that keeps differences from being constant."""
     turn = sum(map(ord, f"{method}{replay_count}{tau}{choice}"))
     return [
         CellResult(

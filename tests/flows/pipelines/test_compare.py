@@ -183,7 +183,7 @@ def test_who_may_be_champion(change: dict[str, Any], eligible: bool) -> None:
 @pytest.mark.usefixtures("store_root")
 @pytest.mark.early
 def test_champion_is_served_and_gives_way_only_to_less_risk(
-    cli: Callable[..., subprocess.CompletedProcess[str]],
+    typed: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     tracker = Tracker(Store.current().open())
     runs = {method: recorded(tracker, method) for method in ("weighted", "logger-2", "crf")}
@@ -214,7 +214,7 @@ def test_champion_is_served_and_gives_way_only_to_less_risk(
     assert float(champion.tags["validation_risk"]) == risks["logger-2"]
     assert champion.tags["run_id"] == runs["logger-2"].run_id
 
-    printed = cli("compare")
+    printed = typed("compare")
     assert printed.returncode == 0, printed.stderr
     (crowned,) = [line for line in printed.stdout.splitlines() if "champion" in line]
     assert "logger-2" in crowned

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 TRIES = 5
+WAIT_SECONDS = 300  # for an answer of a busy machine
 
 
 def ask(api: str, path: str, question: dict[str, Any] | None = None) -> Any:
@@ -32,7 +33,7 @@ class BusyServer(Exception):
 
 def _answer(request: urllib.request.Request) -> Any:
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.SERVICE_UNAVAILABLE:

@@ -12,7 +12,7 @@ from tests.flows.reproduction.prefect_api import ask, prefect, trigger_by_api
 def test_a_worker_runs_a_deployment_of_prefect_yaml(
     store_root: Path, prefect_server: str, tmp_path: Path
 ) -> None:
-    prefect("work-pool", "create", "multilogger", "--type", "process")
+    ask(prefect_server, "work_pools/", {"name": "multilogger", "type": "process"})
     prefect("deploy", "--all", cwd=REPOSITORY)
     nightly = ask(prefect_server, "deployments/name/reproduce/nightly-yeast")
     weekly = ask(prefect_server, "deployments/name/reproduce/weekly-all")

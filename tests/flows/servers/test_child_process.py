@@ -36,8 +36,8 @@ def alive(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """Whether a process ends within five seconds: a signal to a group reaches its members one by one."""
-    until = time.monotonic() + 5
+    """Whether a process ends in time: a signal to a group reaches its members one by one."""
+    until = time.monotonic() + 50
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pid)
@@ -52,7 +52,7 @@ def first_number(path: Path) -> int:
 @pytest.fixture(autouse=True)
 def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orphans are children of the test here, which stay as zombies until it collects them."""
-    monkeypatch.setattr(child_process, "GRACE_SECONDS", 1.0)
+    monkeypatch.setattr(child_process, "GRACE_SECONDS", 2.0)
 
 
 def test_only_orphans_are_stopped(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_only_orphans_are_stopped(tmp_path: Path) -> None:
             lock_path(store, "ephemeral", process.pid).touch()
         with FileLock(lock_path(store, "ephemeral", watched.pid)):
             stop_orphans(store)
-            assert orphan.wait(10) != 0
+            assert orphan.wait(50) != 0
             assert watched.poll() is None
             assert stranger.poll() is None
         assert [path.name for path in store.locks.iterdir()] == [f"server-ephemeral-{watched.pid}"]
@@ -87,7 +87,7 @@ def test_orphans_end_with_their_children(tmp_path: Path, deaf: str) -> None:
     child = first_number(tmp_path / "out")
     lock_path(store, "mlflow", leader.pid).touch()
     stop_orphans(store)
-    assert leader.wait(10) == (-signal.SIGKILL if deaf else -signal.SIGTERM)
+    assert leader.wait(50) == (-signal.SIGKILL if deaf else -signal.SIGTERM)
     assert ends(child)
     assert not list(store.locks.iterdir())
 

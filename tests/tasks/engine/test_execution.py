@@ -238,7 +238,7 @@ def mlflow_server(tmp_path: Path, migrated_mlflow: Path) -> Iterator[str]:
     with (tmp_path / "server.log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 600  # of a busy machine
         while True:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
@@ -250,7 +250,7 @@ def mlflow_server(tmp_path: Path, migrated_mlflow: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         os.killpg(server.pid, signal.SIGTERM)
-        server.wait(20)
+        server.wait(300)
 
 
 @pytest.mark.slow

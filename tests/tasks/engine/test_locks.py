@@ -23,14 +23,14 @@ def test_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     held = context.Event()
     other = context.Process(target=hold, args=(tmp_path, held))
     other.start()
-    assert held.wait(30)
+    assert held.wait(300)
     locks = StageLocks(tmp_path)
     assert locks.is_locked("key")
     assert not locks.acquire_lock("key", "me", acquire_timeout=0.1)
     assert other.pid is not None
     os.kill(other.pid, signal.SIGKILL)
     other.join()
-    assert locks.acquire_lock("key", "me", acquire_timeout=5)
+    assert locks.acquire_lock("key", "me", acquire_timeout=100)
 
 
 def test_one_holder_at_a_time_in_one_process(tmp_path: Path) -> None:

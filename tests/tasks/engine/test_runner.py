@@ -10,8 +10,9 @@ from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTa
 from prefect_dask.task_runners import DaskTaskRunner
 
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.pipelines.pipeline import PREPARE, pipeline_settings, prepare_steps
+from multilogger.flows.pipelines.pipeline import pipeline_settings
 from multilogger.flows.pipelines.prepare import prepare
+from multilogger.flows.pipelines.steps import PREPARE, prepare_steps
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.execution import Surroundings
 from multilogger.tasks.engine.runner import Lookup, stage_task

@@ -245,7 +245,7 @@ def test_two_contexts_are_too_few() -> None:
 
 
 def test_dr_is_unbiased_and_covers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_networks, "FEWEST_EPOCHS", 4)
+    monkeypatch.setattr(pair_networks, "FEWEST_EPOCHS", 2)
     world = make_choice_world("good")
     logs, values, held = 40, [], 0
     for seed in range(logs):

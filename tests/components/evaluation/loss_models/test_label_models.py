@@ -90,12 +90,12 @@ CONTEXTS = 120
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten epochs a fit."""
+    """Ten epochs per fit."""
     monkeypatch.setattr(pair_networks, "MOST_STEPS", 1)
 
 
 def problem(seed: int = 0, height: float = 0.0, scale: float = 1.0) -> ModelRows:
-    """Three rows a context; labels are the signs of features that the policy gets wrong by turns."""
+    """Three rows per context; labels are the signs of features that the policy gets wrong by turns."""
     rng = np.random.default_rng(seed)
     context = np.tile(np.arange(CONTEXTS), 3)
     x = rng.normal(size=(CONTEXTS, LABELS)).astype(np.float32)[context]
@@ -218,7 +218,7 @@ def test_three_contexts_are_enough(contexts: int) -> None:
 
 def test_dr_is_unbiased_and_covers_with_a_loss_that_does_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A world whose risk is a finite sum; the model is wrong there, and dr right all the same."""
-    monkeypatch.setattr(pair_networks, "FEWEST_EPOCHS", 4)
+    monkeypatch.setattr(pair_networks, "FEWEST_EPOCHS", 2)
     world = make_world("good")
     logs, values, held = 40, [], 0
     for seed in range(logs):

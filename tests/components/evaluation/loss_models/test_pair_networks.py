@@ -10,7 +10,7 @@ CONTEXTS = 30
 
 
 def log_rows(with_features: bool) -> ModelRows:
-    """Three rows a context; the loss is the row's number, the only feature that of its context."""
+    """Three rows per context; the loss is the row's number, the only feature that of its context."""
     context = np.tile(np.arange(CONTEXTS), 3)
     rows = len(context)
     return ModelRows(

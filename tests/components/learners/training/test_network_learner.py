@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,21 +11,37 @@ from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import log_probability
 from multilogger.components.learners.training import network_learner
 from multilogger.components.learners.training.measure import Measure
-from multilogger.components.learners.training.network_learner import clone_best_logger
-from multilogger.components.learners.training.objectives import NAIVE
+from multilogger.components.learners.training.network_learner import (
+    COPY_STEPS,
+    clone_best_logger,
+    open_measure,
+    warm_start_of,
+)
+from multilogger.components.learners.training.objectives import NAIVE, WEIGHTED, rules_of
 from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure
 from multilogger.components.learners.wcrm import wcrm
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog, densify
+from multilogger.components.log.reading import open_streamed_log
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import load_policy, network_logits
 from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
+from tests.components.learners.test_reads import outcome
 from tests.components.learners.test_resume import check_resume
 
 BEST = 1  # the fair logger of the small problem; the other one is nearly uniform
 CLONING = ("naive", "weighted", "balanced", "weighted-reg", "weighted-exact", "wcrm")
 EVERY_ACTION = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T
+
+
+@pytest.fixture(scope="module")
+def streamed(
+    log: TrainingLog, write_log: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> StreamedLog:
+    """In fewer row groups than elsewhere: a warm start reads them a hundred times."""
+    folder = write_log(log, tmp_path_factory.mktemp("log"), group_rows=150)
+    return open_streamed_log(folder, log.x, log.logger_logits, log.truth)
 
 
 def cloned(log: TrainingLog, passes: int) -> Matrix:
@@ -92,8 +109,8 @@ def test_first_record_is_of_the_clone(method: str, log: TrainingLog, quick: Ever
 def test_resumed_run_equals_the_unbroken_one(
     method: str, log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
-    settings = replace(quick, warm_start=20, epochs=5, checkpoint_every=1)
-    for stop in (1, 4):
+    settings = replace(quick, warm_start=20, epochs=3, checkpoint_every=1)
+    for stop in (1, 3):
         check_resume(method, log, settings, tmp_path / str(stop), stop)
 
 
@@ -153,3 +170,20 @@ def test_clone_from_a_log_on_disk_is_as_good(
     in_memory = learn(method, replace(log, logger_logits=logits), settings, 0).records[0]
     assert clone.effective_share[BEST] == pytest.approx(in_memory.effective_share[BEST], abs=0.01)
     assert clone.effective_share[BEST] > 0.8
+
+
+def test_the_log_says_whether_to_start_warm(log: TrainingLog, quick: EverySetting) -> None:
+    """Warm where one row outweighs all others of the best logger under a uniform start, else not."""
+    asked = replace(quick, warm_start=-1, epochs=2)
+    cold = replace(asked, warm_start=0)
+    assert outcome(learn("weighted", log, asked, 0)) == outcome(learn("weighted", log, cold, 0))
+    sharp = log.log_propensities.copy()
+    own = np.flatnonzero((log.logger == BEST) & ~log.validation)
+    sharp[own, BEST], sharp[own[0], BEST] = -0.1, -12.0
+    lopsided = replace(log, log_propensities=sharp)
+    measure = open_measure(lopsided, WEIGHTED, rules_of(asked.of("weighted")))
+    found = warm_start_of(measure, log.contexts, asked)
+    assert found.warm_start == COPY_STEPS
+    warm = learn("weighted", lopsided, asked, 0)
+    assert len(warm.records) == 3
+    assert outcome(warm) == outcome(learn("weighted", lopsided, replace(asked, warm_start=COPY_STEPS), 0))

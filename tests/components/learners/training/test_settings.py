@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.settings import (
@@ -82,7 +83,11 @@ def test_settings_survive_json(method: str) -> None:
 def test_only_how_to_work_is_left_out_of_the_key(method: str) -> None:
     settings = default(method)
     left_out = plain_settings(settings).keys() - keyed_settings(settings).keys()
-    assert left_out == {"checkpoint_every"} | ({"loss"} if method == "full-information" else set())
+    about = settings_about(METHODS[method].settings)
+    later = {name for name in ("start", "fit_all", "ensemble") if name in about and about[name].later}
+    assert left_out == {"checkpoint_every"} | ({"loss"} if method == "full-information" else set()) | later
+    other = changed(settings, {"start": Start.RATES, "fit_all": True, "ensemble": True})
+    assert later <= keyed_settings(other).keys()
 
 
 def test_changes_leave_out_what_a_method_does_not_have() -> None:
@@ -124,7 +129,7 @@ def test_every_setting_says_what_it_is(method: str) -> None:
         ("multiplier_rate", 0.0, "multiplier_rate must be above 0, got 0.0"),
         ("working_noise", 0.0, "working_noise must be above 0, got 0.0"),
         ("batch_size", 0, "batch_size must be at least 1, got 0"),
-        ("epochs", 0, "epochs must be at least 1, got 0"),
+        ("epochs", -1, "epochs must be at least "),
         ("passes_per_epoch", 0, "passes_per_epoch must be at least 1, got 0"),
         ("patience", 0, "patience must be at least 1, got 0"),
         ("inner_iterations", 0, "inner_iterations must be at least 1, got 0"),
@@ -132,11 +137,11 @@ def test_every_setting_says_what_it_is(method: str) -> None:
         ("wcrm_rounds", 0, "wcrm_rounds must be at least 1, got 0"),
         ("wcrm_iterations", 0, "wcrm_iterations must be at least 1, got 0"),
         ("context_batch", -1, "context_batch must be at least 0, got -1"),
-        ("model_epochs", 0, "model_epochs must be at least 1, got 0"),
+        ("model_epochs", -1, "model_epochs must be at least 0, got -1"),
         ("memory_rows", 0, "memory_rows must be at least 1, got 0"),
         ("folds", 1, "folds must be at least 2, got 1; it is: networks, each blind to one fold"),
         ("weight_decay", -0.1, "weight_decay must be at least 0, got -0.1"),
-        ("warm_start", -1, "warm_start must be at least 0, got -1"),
+        ("warm_start", -2, "warm_start must be at least -1, got -2"),
         ("warm_up_steps", -1, "warm_up_steps must be at least 0, got -1"),
         ("warm_up_epochs", -1, "warm_up_epochs must be at least 0, got -1"),
         ("checkpoint_every", -1, "checkpoint_every must be at least 0, got -1"),

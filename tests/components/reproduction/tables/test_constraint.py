@@ -15,8 +15,7 @@ from multilogger.components.reproduction.tables.constraint import (
     constraint_rows,
     distinct_points,
 )
-
-from .synthetic import constraint_study
+from tests.components.reproduction.synthetic import constraint_study
 
 HALF = 12.706205 / math.sqrt(2) * math.sqrt(0.02)  # of 0.1 and 0.3 less 0.2: t(0.975, 1) s / sqrt(2)
 

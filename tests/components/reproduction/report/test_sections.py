@@ -10,9 +10,8 @@ from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.report.sections import by_preset, picture_name
 from multilogger.components.reproduction.results import Reproduction
 from multilogger.components.reproduction.tables.sweeps import sweep_rows
-
-from .report.test_folder import tags
-from .synthetic import cells, everything, replay_sweep
+from tests.components.reproduction.report.test_folder import tags
+from tests.components.reproduction.synthetic import cells, everything, replay_sweep
 
 SHARED = ("logger-1", "logger-2", "crf", "additive", "dr")
 

@@ -1,0 +1,91 @@
+"""A log on disk gives the report of the same log in memory, whatever its columns are called."""
+
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multilogger as ml
+from multilogger.components.checks.disk.columns import Columns
+from multilogger.components.checks.disk.log_on_disk import check_files
+from multilogger.components.errors import BadInput
+
+
+def frame_of(log: ml.BanditLog) -> pd.DataFrame:
+    x = np.asarray(log.x)[log.context]
+    return pd.DataFrame(
+        {
+            "policy": np.array(log.loggers)[log.logger],
+            "item": np.array(["jam", "rum", "sea", "tea", "zinc"])[log.action],
+            "click": 1.0 - log.loss,
+            "pscore": np.exp(log.log_propensity),
+            "when": (np.asarray(log.time, dtype=np.float64) * 1e6).astype("datetime64[s]"),
+            **{f"user_{i}": x[:, i] for i in range(x.shape[1])},
+            "user_country": np.where(x[:, 0] > 0, "at", "de"),
+        }
+    )
+
+
+COLUMNS = Columns(
+    action=("item",), reward="click", propensity="pscore", logger="policy", time="when", features=("user_*",)
+)
+
+
+def test_the_same_findings_from_files_and_from_memory(worlds: ModuleType, tmp_path: Path) -> None:
+    kind = worlds.Kind("own", own_only=True)
+    log = worlds.small_action(worlds.healthy(kind, 4))
+    frame = frame_of(log)
+    frame[:1000].to_parquet(tmp_path / "a.parquet")
+    frame[1000:].to_parquet(tmp_path / "b.parquet")
+    disk, memory = check_files(tmp_path, COLUMNS), log.check()
+    wanted = [one.code for one in memory.findings if one.code != "no-logger-policies"]
+    assert [one.code for one in disk.findings] == wanted
+    assert disk.actions == ("jam", "rum", "sea", "tea", "zinc")
+    for here, there in zip(disk.loggers, memory.loggers, strict=True):
+        assert (here.name, here.rows) == (there.name, there.rows)
+        assert np.isclose(here.mean_loss, there.mean_loss)
+        assert np.allclose(here.own_weights or (), there.own_weights or ())
+        assert np.allclose(here.loss_over_time, there.loss_over_time, atol=0.05)
+
+
+def test_our_own_files_with_all_propensities(worlds: ModuleType, tmp_path: Path) -> None:
+    for number in (0, 6, 7):
+        log = worlds.healthy(worlds.KINDS[number], 4).log()
+        log.to_parquet(tmp_path / f"{number}.parquet")
+        disk, memory = check_files(tmp_path / f"{number}.parquet", Columns()), log.check()
+        assert disk.ok, disk
+        assert disk.weights == "average"
+        assert np.isclose(disk.loggers[1].weights.mean_weight, memory.loggers[1].weights.mean_weight)
+        assert disk.contexts == memory.contexts
+
+
+def test_missing_propensities_are_unsafe(worlds: ModuleType, tmp_path: Path) -> None:
+    frame = frame_of(worlds.healthy(worlds.Kind("own", own_only=True), 4).log())
+    frame.drop(columns="pscore").to_parquet(tmp_path / "a.parquet")
+    columns = Columns(action=("item",), reward="click", logger="policy", features=("user_*",))
+    report = check_files(tmp_path, columns)
+    assert [one.code for one in report.findings if one.severity == "unsafe"] == ["propensities-missing"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (Columns(), "the log has no column 'action'"),
+        (Columns(action=("item",), reward="clicks"), "the log has no column 'clicks'"),
+        (Columns(action=("item",), features=("shop_*",)), "name them with --reward or --loss"),
+        (
+            Columns(action=("item",), reward="click", features=("shop_*",)),
+            "no free column is called",
+        ),
+        (Columns(action=("item",), reward="item"), "column 'item' must hold numbers"),
+    ],
+)
+def test_columns_that_are_not_there(
+    worlds: ModuleType, tmp_path: Path, columns: Columns, message: str
+) -> None:
+    frame_of(worlds.healthy(worlds.KINDS[1], 4).log()).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(BadInput) as refusal:
+        check_files(tmp_path, columns)
+    assert message in str(refusal.value)

@@ -1,0 +1,96 @@
+"""`multilogger study --logs`: from a Parquet file to a table, a page and a champion, by the real command."""
+
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pytest
+
+import multilogger as ml
+from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.study.verdicts import StudiedCell, conclusion, study_rows
+from multilogger.tasks.engine.store import Store
+from multilogger.tasks.own_log.estimate import HeldOut, Range
+from tests.tasks.own_log.shop import shop_frame
+
+Cli = Callable[..., CompletedProcess[str]]
+MAPPING = """
+action = "item_id"
+reward = "click"
+propensity = "pscore"
+logger = "policy"
+features = ["user_*", "at"]
+"""
+
+
+def test_from_a_log_to_a_champion(cli: Cli, store_root: Path, tmp_path: Path) -> None:
+    frame = shop_frame(900)
+    frame.loc[frame["policy"] == "old", "pscore"] = np.nan  # one logger without propensities
+    frame.to_parquet(tmp_path / "shop.parquet")
+    (tmp_path / "columns.toml").write_text(MAPPING)
+    words = ["study", "--logs", str(tmp_path / "shop.parquet"), "--columns", str(tmp_path / "columns.toml")]
+    words += ["--method", "balanced", "--method", "weighted", "--seeds", "1", "--set", "learn.epochs=2"]
+    done = cli(*words, "--out", str(tmp_path / "study"))
+    assert done.returncode == 0, done.stderr
+    assert "logger old: " in done.stderr
+    assert "user_country: 2 words, one feature each" in done.stderr
+    assert "shop: " in done.stdout
+    assert "is the first champion" in done.stdout
+    page = (tmp_path / "study" / "study.html").read_text()
+    assert "No true labels exist in a log" in page
+    assert "Some propensities were not logged and are estimated" in page
+    policies = sorted((Store(store_root).artifacts / "learn").glob("*/policy.json"))
+    assert len(policies) == 2
+    loaded = ml.load_policy(policies[0].parent)
+    assert set(loaded.predict(frame.head(50))) <= {"jam", "pie", "tea"}
+    again = cli(*words, "--out", str(tmp_path / "study"))
+    assert "Computed    0 cells, 2 from the cache" in again.stdout
+    refused = cli(
+        "study", "--logs", str(tmp_path / "shop.parquet"), "--reward", "clicks", "--action", "item_id"
+    )
+    assert refused.returncode == 2
+    assert "has no column 'clicks'; name one of its own with --reward" in refused.stderr
+
+
+def held_out(low: float, high: float, trusted: bool = True) -> HeldOut:
+    middle = (low + high) / 2
+    return HeldOut(
+        method="dr", rows=100, contexts=100, level=0.95, policy=Range(value=0.4, low=0.3, high=0.5),
+        loggers={"old": Range(value=0.4 - middle, low=0.2, high=0.6)}, best="old",
+        difference=Range(value=middle, low=low, high=high), trusted=trusted, sentence="Trust none of them.",
+        warnings=(), mean_weight=1.0, effective_rows=80.0, estimates={}, max_loss=2.0,
+        reward_range=(0.0, 2.0), largest_loss=1.0,
+    )  # fmt: skip
+
+
+def studied(method: str, seed: int, risk: float, found: HeldOut) -> StudiedCell:
+    return StudiedCell(CellResult("shop", method, "tuned", seed, 0.4, None, risk), found)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (held_out(-0.2, -0.1), "It is better than the best logger"),
+        (held_out(0.1, 0.2), "It is worse than the best logger: deploy the logger."),
+        (held_out(-0.1, 0.1), "The log cannot tell it apart from the best logger"),
+        (held_out(-0.2, -0.1, trusted=False), "The log cannot judge it: Trust none of them."),
+    ],
+)
+def test_the_verdict_is_that_of_the_interval(found: HeldOut, said: str) -> None:
+    lines = conclusion([studied("dr", 0, 0.3, found)])
+    assert said in lines[1]
+
+
+def test_validation_chooses_and_rewards_are_shown_in_their_own_unit() -> None:
+    cells = [studied("dr", 0, 0.3, held_out(-0.2, -0.1)), studied("dr", 1, 0.2, held_out(-0.1, 0.1))]
+    row = study_rows(cells)[0]
+    assert row["seed"] == "1"
+    assert row["test"] == "1.2000 (1.0000 to 1.4000)"
+    assert row["against the best logger"] == "+0.0000 (-0.2000 to +0.2000)"
+
+
+def test_a_study_of_failures_says_so() -> None:
+    failed = StudiedCell(CellResult("shop", "dr", "tuned", 0, None, None, error="no rows"))
+    assert conclusion([failed]) == ["No policy was learned; the table says why."]
+    assert study_rows([failed])[0]["test"] == "failed: no rows"

@@ -1,0 +1,222 @@
+"""`import-log`: what it writes, how it splits, and what it says of a log that cannot be read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multilogger as ml
+from multilogger.components.features.columns import FeatureColumns
+from multilogger.components.log.files import open_log_files
+from multilogger.components.log.memory import densify
+from multilogger.components.log.reading import read_training_log
+from multilogger.components.own_log.context_files import load_contexts
+from multilogger.tasks.engine.artifact import Artifact
+from multilogger.tasks.engine.stage import Stage, StageSettings
+from multilogger.tasks.own_log.import_log import import_log
+from multilogger.tasks.own_log.import_settings import ImportLogSettings
+from tests.tasks.conftest import make
+from tests.tasks.own_log.shop import COLUMNS, shop_frame
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.parquet"
+    shop_frame().to_parquet(path)
+    return path
+
+
+def run_stage(stage: Stage, settings: StageSettings, folder: Path, **inputs: Artifact) -> Artifact:
+    return make(folder.parent, stage, settings, folder.name, **inputs)
+
+
+def imported(path: Path | str, folder: Path, **changes: Any) -> Artifact:
+    return run_stage(import_log, settings_of(path, **changes), folder)
+
+
+def settings_of(path: Path | str, **changes: Any) -> ImportLogSettings:
+    return ImportLogSettings.build({"logs": str(path), "dataset": "shop", **COLUMNS, **changes})
+
+
+def rows_of(artifact: Artifact, part: str = "") -> pd.DataFrame:
+    folder = artifact.folder / part
+    log = open_log_files(folder / "log", contexts_given=True).dataset.to_table().to_pandas()
+    return pd.DataFrame(log)
+
+
+def test_every_row_is_kept_once_with_what_it_says(shop: Path, tmp_path: Path) -> None:
+    made = imported(shop, tmp_path / "made")
+    both = pd.concat([rows_of(made), rows_of(made, "test")])
+    frame = shop_frame()
+    assert len(both) == len(frame)
+    facts = json.loads((made.folder / "dataset.json").read_text())
+    assert facts["loggers"] == ["new", "old", "random"]
+    assert (facts["features"], facts["labels"], facts["propensities"]) == (10, 3, "some")
+    every = imported(shop, tmp_path / "every", propensity=None, propensities="p_new,p_old,p_random")
+    assert json.loads((every.folder / "dataset.json").read_text())["propensities"] == "all"
+    assert (
+        both["logger"].value_counts().sort_index().tolist()
+        == frame["policy"].value_counts().sort_index().tolist()
+    )
+    np.testing.assert_allclose(np.sort(both["log_propensity"]), np.sort(np.log(frame["pscore"])))
+    assert both["delta"].sum() == pytest.approx((1 - frame["click"]).sum())
+    assert json.loads((made.folder / "columns.json").read_text())["actions"] == ["jam", "pie", "tea"]
+
+
+def test_contexts_are_the_features_that_the_api_makes(shop: Path, tmp_path: Path) -> None:
+    made = imported(shop, tmp_path / "made", test=0.5, validation=0.5)
+    log = read_training_log(made.folder / "log", load_contexts(made.folder / "contexts"))
+    frame = shop_frame()
+    row = int(np.flatnonzero(np.isclose(np.log(frame["pscore"]), log.log_propensities[0, log.logger[0]]))[0])
+    columns = FeatureColumns.from_json(json.loads((made.folder / "columns.json").read_text())["features"])
+    np.testing.assert_array_equal(densify(log.x[log.context[:1]]), columns(frame.iloc[[row]]))
+
+
+def test_same_files_give_same_bytes_wherever_they_stand(shop: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere" / "shop.parquet"
+    other.parent.mkdir()
+    other.write_bytes(shop.read_bytes())
+    first, second = settings_of(shop), settings_of(other)
+    assert first.identity() == second.identity()
+    assert imported(shop, tmp_path / "one").digest == imported(other, tmp_path / "two").digest
+    shop_frame(seed=1).to_parquet(other)
+    assert settings_of(other).identity() != first.identity()
+
+
+def test_files_that_changed_are_refused(shop: Path, tmp_path: Path) -> None:
+    settings = settings_of(shop)
+    shop_frame(seed=1).to_parquet(shop)
+    with pytest.raises(ml.BadInput, match="have changed since they were last read"):
+        run_stage(import_log, settings, tmp_path / "made")
+
+
+def test_a_folder_a_glob_and_csv_are_the_same_log(tmp_path: Path) -> None:
+    frame, folder = shop_frame(), tmp_path / "logs"
+    folder.mkdir()
+    for number in range(2):
+        frame.iloc[number * 300 : (number + 1) * 300].to_parquet(folder / f"part-{number}.parquet")
+    frame.to_csv(tmp_path / "shop.csv.gz", index=False)
+    sizes = {
+        name: len(rows_of(imported(path, tmp_path / name), "test"))
+        for name, path in {"folder": folder, "glob": folder / "part-*.parquet"}.items()
+    }
+    assert sizes["folder"] == sizes["glob"]
+    made = imported(tmp_path / "shop.csv.gz", tmp_path / "csv")
+    assert json.loads((made.folder / "dataset.json").read_text())["features"] == 10
+
+
+def test_by_time_test_is_last(shop: Path, tmp_path: Path) -> None:
+    made = imported(shop, tmp_path / "made", split_by="time", time="at", features="user_age,at", test=0.2)
+    ages = [densify(load_contexts(made.folder / part / "contexts"))[:, 2] for part in ("", "test")]
+    assert ages[0].max() <= 1.0 < ages[1].min()
+    assert len(ages[1]) == 120
+    rows = rows_of(made)
+    assert (
+        ages[0][rows["context"][rows["validation"]]].min()
+        > ages[0][rows["context"][~rows["validation"]]].max()
+    )
+
+
+def test_a_given_split_is_kept(tmp_path: Path) -> None:
+    frame = shop_frame().assign(part=np.tile(["train", "train", "valid", "test"], 150))
+    frame.to_parquet(tmp_path / "shop.parquet")
+    made = imported(tmp_path / "shop.parquet", tmp_path / "made", split_column="part")
+    assert len(rows_of(made, "test")) == 150
+    assert int(rows_of(made)["validation"].sum()) == 150
+
+
+def test_rows_of_a_context_stay_together(tmp_path: Path) -> None:
+    frame = pd.concat([shop_frame(300).assign(visit=[f"v{i}" for i in range(300)])] * 2, ignore_index=True)
+    frame.to_parquet(tmp_path / "shop.parquet")
+    made = imported(tmp_path / "shop.parquet", tmp_path / "made", context="visit")
+    rows, test = rows_of(made), rows_of(made, "test")
+    assert rows["context"].value_counts().eq(2).all()
+    assert test["context"].value_counts().eq(2).all()
+    assert rows["context"].nunique() + test["context"].nunique() == 300
+    assert load_contexts(made.folder / "contexts").shape[0] == rows["context"].nunique()
+
+
+def test_label_vectors(tmp_path: Path) -> None:
+    frame = shop_frame().assign(mail=lambda f: (f["item_id"] == "tea").astype(int), call=1)
+    frame.to_parquet(tmp_path / "shop.parquet")
+    made = imported(tmp_path / "shop.parquet", tmp_path / "made", action="mail,call")
+    assert settings_of(tmp_path / "shop.parquet", action="mail,call").kind == "labels"
+    facts = json.loads((made.folder / "dataset.json").read_text())
+    assert facts["labels"] == 2
+    assert np.stack(rows_of(made)["action"].tolist()).shape[1] == 2
+
+
+def test_many_words_are_kept_sparse(tmp_path: Path) -> None:
+    frame = shop_frame().assign(user_city=[f"c{i % 50}" for i in range(600)])
+    frame.to_parquet(tmp_path / "shop.parquet")
+    made = imported(tmp_path / "shop.parquet", tmp_path / "made", max_categories=20, hash_width=64)
+    assert json.loads((made.folder / "dataset.json").read_text())["sparse"]
+    assert densify(load_contexts(made.folder / "contexts")).shape[1] == 10 + 64
+
+
+FRAME = shop_frame()
+
+
+def changed(column: str, row: int, value: object) -> pd.DataFrame:
+    frame = shop_frame()
+    frame[column] = frame[column].astype(object)
+    frame.loc[row, column] = value  # type: ignore[call-overload]
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "changes", "message"),
+    [
+        (FRAME, {"action": "item"}, "has no column 'item', what was done; name one of its own with --action"),
+        (FRAME, {"reward": "clicks"}, "has no column 'clicks'; name one of its own with --reward"),
+        (FRAME, {"reward": None}, "has no column of rewards or losses; name it with --reward or --loss"),
+        (FRAME, {"features": "users_*"}, "is called 'users_*' (--features), it has user_age"),
+        (FRAME, {"features": ""}, "has no features, neither a column 'x' nor x0, x1, ...; name them with"),
+        (FRAME, {"features": "click"}, "column 'click' cannot be a feature: it is the action, the outcome"),
+        (FRAME, {"loss": "click"}, "the outcome came twice, as --reward and --loss; give one of them"),
+        (FRAME, {"reward_range": "0.5,1"}, "shop.parquet, row 0: the reward is 0, outside --reward-range"),
+        (FRAME, {"actions": "jam,pie"}, "is not among the 2 of --all-actions; add it, or drop the row"),
+        (FRAME, {"split_by": "time"}, "a split by time needs the column of times; name it with --time"),
+        (FRAME, {"split_by": "given"}, "name it with --split-column"),
+        (FRAME.assign(click=1), {}, "rewards must vary, column 'click' is 1 in every row; give the least"),
+        (FRAME.assign(item_id="tea"), {}, "a choice needs two actions or more, got 1; list all possible"),
+        (FRAME.assign(click=3), {"reward": None, "loss": "click"}, "row 0: the loss is 3, above the largest"),
+        (FRAME.assign(pscore=2.0), {}, "row 0: propensity is 2, a propensity above 1; give a probability"),
+        (FRAME.assign(pscore=0.0), {}, "row 0: propensity is 0, a propensity of 0 for an action that was"),
+        (changed("click", 7, None), {}, "shop.parquet, row 7: 'click' is missing, NaN or infinite; fill it"),
+        (changed("item_id", 7, None), {}, "shop.parquet, row 7: 'item_id' (action) is missing; fill it in"),
+        (changed("policy", 7, None), {}, "shop.parquet, row 7: 'policy' (logger) is missing; fill it in or"),
+        (changed("policy", 7, "once"), {}, "logger once has"),
+        (changed("user_age", 7, np.inf), {}, "shop.parquet, row 7: a feature is missing, NaN or infinite;"),
+        (FRAME.assign(item_id=0.5), {}, "must hold whole numbers, words or booleans, got double; cast it"),
+        (FRAME.assign(p=-0.1), {"propensities": "p,p_new,p_old"}, "row 0: the propensity under logger new"),
+        (FRAME, {"propensities": "p_new,p_old"}, "give 2 propensities a row, the log has 3 loggers; give"),
+        (FRAME, {"propensities": "p_old,p_new,p_random"}, "in its place among all loggers; order them as"),
+        (FRAME.assign(v=FRAME.index % 50), {"context": "v"}, "its features are not those of an earlier row"),
+        (FRAME.assign(part="best"), {"split_column": "part"}, "must say train, validation or test, it is"),
+        (FRAME.head(0), {}, "the log has no rows; check the filter that made it"),
+    ],
+)  # fmt: skip
+def test_bad_logs(frame: pd.DataFrame, changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    frame.to_parquet(tmp_path / "shop.parquet")
+    with pytest.raises(ml.BadInput) as caught:
+        imported(tmp_path / "shop.parquet", tmp_path / "made", **changes)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    with pytest.raises(
+        ml.BadInput, match=r"there is no file or folder .*nowhere; --logs takes Parquet or CSV"
+    ):
+        settings_of(tmp_path / "nowhere")
+    with pytest.raises(ml.BadInput, match="no files of Parquet or CSV"):
+        settings_of(tmp_path)
+    (tmp_path / "bad.parquet").write_text("not Parquet")
+    with pytest.raises(ml.BadInput, match=r"bad\.parquet cannot be read as parquet"):
+        settings_of(tmp_path / "bad.parquet")
+    with pytest.raises(ml.BadInput, match="import-log needs the files of a log; name them with --logs"):
+        settings_of("")
