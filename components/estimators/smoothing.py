@@ -20,7 +20,8 @@ Implicit exploration (Neu 2015; off-policy: Gabbianelli, Neu, Papini 2024), gamm
 under the same conditions, h_0 being h_j or h_avg, which is at least their IX - log(1/eta) / (2 gamma n). For
 2 gamma r h/(h_0 + gamma) <= h log(1 + 2 gamma r/h_0) <= log(1 + 2 gamma r h/h_0), as
 z/(1 + z/2) <= log(1 + z) and r, h <= 1. It follows that IX <= LS at M = 1/(2 gamma), row by row: that bound
-is never below this one. gamma is a propensity. Where all of them are small, as of vectors of many labels, IX is next to 0.
+is never below this one. gamma is a propensity. Where all of them are small, as of vectors of many labels, IX
+is next to 0.
 
 Rows of one context are dependent. Their values are summed: y_c = (C/n) sum of x_i over the rows of context c
 are independent over the C contexts, and the mean of their expectations is V. For IX the same holds with
