@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from multilogger.components.learners.methods import METHODS, all_settings, reade
 from multilogger.components.learners.training.settings import RiskSettings, settings_about
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
-from multilogger.components.log.reading import open_streamed_log
 from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 
 OTHER_TEXTS = {
@@ -80,20 +78,6 @@ def outcome(learned: Learned) -> Outcome:
     """Every figure of every epoch, and the bits of the policy."""
     weights = learned.policy.network.state_dict().values()
     return repr(learned.records), tuple(part.numpy().tobytes() for part in weights)
-
-
-@pytest.fixture(scope="module")
-def log(make_log: Callable[..., TrainingLog]) -> TrainingLog:
-    """Fewer contexts than elsewhere: whether something changes shows in any log."""
-    return make_log(contexts=50)
-
-
-@pytest.fixture(scope="module")
-def streamed(
-    log: TrainingLog, write_log: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> StreamedLog:
-    folder = write_log(log, tmp_path_factory.mktemp("log"), group_rows=70)
-    return open_streamed_log(folder, log.x, log.logger_logits, log.truth)
 
 
 @pytest.fixture
