@@ -16,6 +16,7 @@ from multilogger.components.evaluation.evaluation import (
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
+from multilogger.components.names import name_from
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
 from multilogger.tasks.engine.progress import SilentBar, open_bar
@@ -66,7 +67,8 @@ class Evaluated:
 
     def dataset(self, options: EvaluateOptions) -> str:
         """The dataset's name where one is known, else that of the log's folder."""
-        return self.source.dataset or self.named.dataset or options.logs.absolute().name
+        known = self.source.dataset or self.named.dataset
+        return known or name_from(options.logs.absolute().name, "log")
 
 
 def chosen_model(name: str) -> DrModel:

@@ -12,7 +12,7 @@ from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.source import OpenSource, find_source
 from multilogger.components.own_log.split import SplitBy, SplitPlan
 from multilogger.components.own_log.survey import Stated
-from multilogger.tasks.engine.stage import StageSettings
+from multilogger.tasks.engine.stage import Name, StageSettings
 
 KINDS = {True: "labels", False: "one-of"}
 
@@ -39,7 +39,7 @@ class ImportLogSettings(StageSettings):
 
     not_in_key: ClassVar[frozenset[str]] = frozenset({"logs", "kind"})
 
-    dataset: str = Field(default="log", description="a name for the log")
+    dataset: Name = Field(default="log", description="a name for the log")
     logs: str = Field(default="", description="file, folder, glob, s3:// or gs:// of Parquet or CSV")
     digest: str | None = Field(default=None, description="of the files; found out if not given")
     kind: Literal["labels", "one-of"] | None = Field(
