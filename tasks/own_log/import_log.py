@@ -18,7 +18,7 @@ from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.train_loggers import logger_name
 
 
-@stage("import-log", version=1)
+@stage("import-log", version=2)
 def import_log(settings: ImportLogSettings, run: StageRun) -> None:
     """Check a log, learn how its columns become features, split it, and write it as our own."""
     if settings.digest is not None and settings.found_digest() != settings.digest:
@@ -30,7 +30,7 @@ def import_log(settings: ImportLogSettings, run: StageRun) -> None:
     mapping = settings.mapping(source)
     with run.progress("looking at the log"):
         splitter = open_splitter(settings.plan, mapping, source)
-        found = survey(source, mapping, splitter, settings.stated, settings.limits)
+        found = survey(source, mapping, splitter, settings.stated(source), settings.limits)
     with run.progress("writing the log", int(found.rows.sum())) as advance:
         written = write_log(run.folder, settings.dataset, source, mapping, splitter, found, advance)
     facts = {"actions": found.actions, "features": found.columns.to_json()}
