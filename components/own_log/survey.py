@@ -13,6 +13,7 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.features.learn_encoding import EncodingLearner, Limits
 from multilogger.components.log.actions import ActionIds, check_ids, usual_ids
+from multilogger.components.names import check_label
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.read_rows import (
     label_vectors,
@@ -162,6 +163,8 @@ class _Seen:
         actions, space = self._space()
         rows = np.stack([self._rows[label] for label in labels])
         loggers = tuple(str(label) for label in labels)
+        for name in loggers:
+            check_label("logger", name)
         _check_sides(loggers, rows)
         whole, (first, second) = bool(self._mapping.propensities), self._hashes
         return Survey(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from multilogger.components.errors import BadInput
+from multilogger.components.names import check_name, name_from
 
 OWN_LOGS = "Your own logs"
 
@@ -130,8 +131,9 @@ def log_name(log: Mapping[str, Any]) -> str | None:
     given = (_read_columns(Path(log["columns"])) if "columns" in log else {}) | dict(log)
     if "logs" not in given:
         return None
-    stem = Path(str(given["logs"]).rstrip("/*")).name.partition(".")[0].strip("*?[]-_ ")
-    return str(given.get("log_called") or stem or "log")
+    if called := given.get("log_called"):
+        return check_name("log", str(called))
+    return name_from(Path(str(given["logs"]).rstrip("/*")).name.partition(".")[0].strip("*?[]-_ "), "log")
 
 
 def _absolute(path: str) -> str:

@@ -16,6 +16,7 @@ from multilogger.components.evaluation.evaluation import (
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
+from multilogger.components.names import name_from
 from multilogger.components.own_log.find_source import WILD
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
@@ -79,7 +80,7 @@ class Evaluated:
     def dataset(self, options: EvaluateOptions) -> str:
         """The dataset's name where one is known, else that of the log's files or their folder."""
         plain = (part for part in reversed(options.logs.absolute().parts) if not set(part) & set(WILD))
-        return self.source.dataset or self.named.dataset or next(plain)
+        return self.source.dataset or self.named.dataset or name_from(next(plain), "log")
 
 
 def chosen_model(name: str) -> DrModel:

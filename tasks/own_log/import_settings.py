@@ -14,7 +14,7 @@ from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.split import SplitBy, SplitPlan
 from multilogger.components.own_log.survey import Stated, stated_by
-from multilogger.tasks.engine.stage import StageSettings
+from multilogger.tasks.engine.stage import Name, StageSettings
 
 KINDS = {True: "labels", False: "one-of"}
 
@@ -41,7 +41,7 @@ class ImportLogSettings(StageSettings):
 
     not_in_key: ClassVar[frozenset[str]] = frozenset({"logs", "kind"})
 
-    dataset: str = Field(default="log", description="a name for the log")
+    dataset: Name = Field(default="log", description="a name for the log")
     logs: str = Field(default="", description="file, folder, glob, s3:// or gs:// of Parquet or CSV")
     layout: Literal["obd-all", "obd-men", "obd-women"] | None = Field(
         default=None, description="how files of a published log stand below `logs`; default: as any others"
