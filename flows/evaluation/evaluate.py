@@ -17,6 +17,7 @@ from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
 from multilogger.components.names import name_from
+from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.find_source import WILD
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
@@ -114,7 +115,14 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
             advance,
             scored.additivity,
         )
-    return Evaluated(result, (why, *evaluation_notes(scored, max_weights, "--max-weight")), named, source)
+    notes = (why, *_estimated(options, source), *evaluation_notes(scored, max_weights, "--max-weight"))
+    return Evaluated(result, notes, named, source)
+
+
+def _estimated(options: EvaluateOptions, source: LogSource) -> list[str]:
+    """The line on estimated propensities, if own files have such."""
+    share = 0.0 if options.log is None or source.key is not None else estimated_share(options.log.open())
+    return [f"{estimated_line(share)}."] if share else []
 
 
 def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> tuple[bool, str]:
