@@ -19,15 +19,17 @@ from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
 from multilogger.components.evaluation.evaluation import (
     EstimateRow,
-    MaxWeights,
     PolicyEvaluation,
     Request,
     evaluate_policy,
+)
+from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.max_weights import (
+    MaxWeights,
     greedy_log_propensity,
     known_max_weights,
     stated_max_weights,
 )
-from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import (
     estimate_line,
@@ -238,5 +240,7 @@ def _max_weights(
     max_weight: float | None,
 ) -> MaxWeights | None:
     if max_weight is not None:
-        return stated_max_weights(scored.log, max_weight, "max_weight")
+        return stated_max_weights(
+            scored.log.loggers, float(scored.log.weights.max()), max_weight, "max_weight"
+        )
     return known_max_weights(log.space, contexts.logits, loggers, scored.log.counts) if loggers else None

@@ -20,13 +20,13 @@ from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.additive_scores import open_additive
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
 from multilogger.components.evaluation.context_sums import ScoredLog
-from multilogger.components.evaluation.loss_model import DrModel, open_loss_model
 from multilogger.components.evaluation.loss_models.cross_fitting import (
     Block,
     LogShape,
     ModelRows,
     draw_folds,
 )
+from multilogger.components.evaluation.loss_models.opening import DrModel, open_loss_model
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
 from multilogger.components.log.actions import ActionReader

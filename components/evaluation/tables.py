@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from multilogger.components.evaluation.evaluation import EstimateRow, MaxWeights, PolicyEvaluation
+from multilogger.components.evaluation.evaluation import EstimateRow, PolicyEvaluation
 from multilogger.components.evaluation.intervals import Interval
+from multilogger.components.evaluation.max_weights import MaxWeights
 from multilogger.components.evaluation.score_log import Scored
 
 TextRows = list[dict[str, str]]

@@ -6,14 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.evaluation import (
-    MaxWeights,
-    PolicyEvaluation,
-    Request,
-    evaluate_policy,
-    stated_max_weights,
-)
-from multilogger.components.evaluation.loss_model import DrModel
+from multilogger.components.evaluation.evaluation import PolicyEvaluation, Request, evaluate_policy
+from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.max_weights import MaxWeights, stated_max_weights
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
 from multilogger.flows.evaluation.log_source import LogSource, find_log
@@ -168,4 +163,6 @@ def _score(
 def _max_weights(scored: Scored, source: LogSource, options: EvaluateOptions) -> MaxWeights | None:
     if options.max_weight is None:
         return source.max_weights(scored.log.counts)
-    return stated_max_weights(scored.log, options.max_weight, "--max-weight")
+    return stated_max_weights(
+        scored.log.loggers, float(scored.log.weights.max()), options.max_weight, "--max-weight"
+    )

@@ -10,7 +10,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
-from multilogger.components.evaluation.evaluation import MaxWeights, greedy_log_propensity, known_max_weights
+from multilogger.components.evaluation.max_weights import MaxWeights, greedy_log_propensity, known_max_weights
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry
