@@ -34,9 +34,9 @@ def write_log(folder: Path, rows: int, rows_per_context: int) -> None:
     rng, table = np.random.default_rng(1), weights()
     contexts = max(1, rows // rows_per_context)
     for number, first in enumerate(range(0, rows, FILE_ROWS)):
-        writer = None
-        for start in range(first, min(rows, first + FILE_ROWS), BATCH):
-            n = min(BATCH, rows - start)
+        writer, last = None, min(rows, first + FILE_ROWS)
+        for start in range(first, last, BATCH):
+            n = min(BATCH, last - start)
             context = np.arange(start, start + n) if rows_per_context == 1 else rng.integers(0, contexts, n)
             part = _batch(context, table, rng)
             writer = writer or pq.ParquetWriter(folder / f"{number:04}.parquet", part.schema)

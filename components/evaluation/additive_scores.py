@@ -99,16 +99,15 @@ class AdditiveFromRows:
         self._own = own_additive_weights(logits, logger_logits)
         self._balanced = balanced_additive_weights(logits, logger_logits, counts)
         self._test = AdditivityFromRows(self._own.logger_logits, rng)
-        rows = int(counts.sum())
-        moment = float(self._balanced.second_moment @ counts) / rows
-        self.scores = AdditiveScores(
-            np.empty(rows), np.empty(rows), support_shares(self._own, counts), rows / moment
-        )
+        rows = float(counts.sum())
+        self.effective_rows = rows**2 / float(self._balanced.second_moment @ counts)
+        self.shares = support_shares(self._own, counts)
 
-    def fill(self, at: slice, context: NDArray[np.int64], logger: Loggers, action: Actions) -> None:
-        """Weigh some rows of the log."""
-        self.scores.own[at] = self._own.of(context, logger, action)
-        self.scores.balanced[at] = self._balanced.of(context, logger, action)
+    def weigh(self, context: NDArray[np.int64], logger: Loggers, action: Actions) -> AdditiveScores:
+        """The weights of some rows of the log."""
+        own = self._own.of(context, logger, action)
+        balanced = self._balanced.of(context, logger, action)
+        return AdditiveScores(own, balanced, self.shares, self.effective_rows)
 
     def test(self, context: NDArray[np.int64], logger: Loggers, action: Actions, residual: Vector) -> None:
         """Show some rows to the test of additivity."""

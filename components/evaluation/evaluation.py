@@ -115,6 +115,19 @@ def evaluate_policy(
     additivity: AdditivityTest | None = None,
 ) -> PolicyEvaluation:
     """Estimate R(h); `advance` is told of finished resamples."""
+    summed = sum_up_log(log, model, request, rng, max_weights)
+    bounded = max_weights is not None
+    return evaluate_sums(summed, request, rng, bounded, greedy_log_propensity, advance, additivity)
+
+
+def sum_up_log(
+    log: ScoredLog,
+    model: ModelledLoss | None,
+    request: Request,
+    rng: np.random.Generator,
+    max_weights: MaxWeights | None = None,
+) -> SummedLog:
+    """The sums of a log in memory; rows are taken as independent where contexts are too few."""
     clip = request.clip_of(log.rows)
     bounds = bounds_of(clip, log.loggers, max_weights)
     sums = sum_up(log, model, bounds, rng)
@@ -127,10 +140,7 @@ def evaluate_policy(
         log.counts, log.log_average is not None, model is not None, None if added is None else added.shares
     )
     effective = 0.0 if added is None else added.effective_rows
-    summed = SummedLog(log.names, estimators, sums, clip, log.max_loss, contexts, few, effective)
-    return evaluate_sums(
-        summed, request, rng, max_weights is not None, greedy_log_propensity, advance, additivity
-    )
+    return SummedLog(log.names, estimators, sums, clip, log.max_loss, contexts, few, effective)
 
 
 def evaluate_sums(

@@ -5,7 +5,6 @@ rows themselves, the loggers' weights and losses are summed; of contexts, whose 
 squares of their weighted losses.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import reduce
@@ -81,6 +80,10 @@ class LogSums:
     extremes: Matrix
 
     @property
+    def rows(self) -> int:
+        return int(self.totals[:, Column.ROWS].sum()) if self.strata else 0
+
+    @property
     def totals(self) -> Sums:
         """The sums of the whole log: (J, columns)."""
         return total_sums(self.strata, len(self.greedy))
@@ -130,9 +133,9 @@ def sum_up(
     model: ModelledLoss | None,
     bounds: Bounds,
     rng: np.random.Generator,
-    blocks: Callable[[int], int] = lambda _: MOST_BLOCKS,
+    blocks: int = MOST_BLOCKS,
 ) -> LogSums:
-    """Sum up a log, or a part of one; `blocks` says how many its strata may have, by their contexts."""
+    """Sum up a log, or a part of one; its strata have at most so many `blocks`."""
     check_weights(log)
     loggers = log.loggers
     strata = context_sums(log, bounds.clip, model)
@@ -163,7 +166,7 @@ def sum_up(
             spread[own, i] += np.einsum("ij,ij->j", one, other)
     weights = _row_sums(log, bounds.clip)
     return LogSums(
-        strata=tuple(stratum.in_blocks(blocks(len(stratum.sums)), rng) for stratum in strata),
+        strata=tuple(stratum.in_blocks(blocks, rng) for stratum in strata),
         contexts=contexts,
         most=most,
         context_totals=totals,

@@ -49,11 +49,10 @@ def known_max_weights(
         return MaxWeights(np.exp(np.array(own)), float(np.exp(average)))
 
 
-def stated_max_weights(loggers: int, largest: float, max_weight: float, name: str) -> MaxWeights:
-    """The largest weight as a person says it, which no row may exceed; `name` is what the person wrote."""
+def check_stated_weight(largest: float, max_weight: float, name: str) -> None:
+    """Refuse a largest weight that a row exceeds; `name` is what the person wrote."""
     if largest > max_weight:
         raise BadInput(
             f"{name} is {max_weight:g}, but a row of the log has weight {largest:.4g}; "
             "give the largest that could ever occur"
         )
-    return MaxWeights(np.full(loggers, max_weight), max_weight)

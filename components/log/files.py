@@ -20,13 +20,8 @@ from multilogger.components.log.columns import LogColumns, find_columns
 
 BATCH_ROWS = 16384
 FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
-READ_ERRORS = (
-    OSError,
-    ValueError,
-    TypeError,
-    NotImplementedError,
-    KeyError,
-)  # what Arrow raises derives from these
+# What Arrow raises derives from these.
+READ_ERRORS = (OSError, ValueError, TypeError, NotImplementedError, KeyError)
 
 
 @dataclass(frozen=True)
@@ -130,24 +125,30 @@ class LogFiles:
     def batches(self, names: list[str]) -> Iterator[ColumnBatch]:
         """The rows batch by batch, always in the same order; only the named columns are read."""
         for fragment in self.dataset.get_fragments():
-            where = Path(fragment.path)
-            where = where.relative_to(self.base) if where.is_relative_to(self.base) else where
-            done = 0
-            for batch in self._batches(fragment, names, str(where)):
-                rows = np.arange(done, done + len(batch), dtype=np.int64)
-                done += len(batch)
-                part = ColumnBatch(str(where), rows, batch)
-                if self.validation is not None:
-                    part = _side(part, self.columns.need("validation"), self.validation)
-                if len(part):
-                    yield part
+            yield from self.piece_batches(fragment, 0, names)
 
-    def _batches(self, fragment: Any, names: list[str], where: str) -> Iterator[Any]:
+    def piece_batches(
+        self, fragment: Any, first: int, names: list[str], batch_rows: int = BATCH_ROWS
+    ) -> Iterator[ColumnBatch]:
+        """The rows of a file, or of some of its row groups that begin with its row `first`."""
+        where = Path(fragment.path)
+        where = where.relative_to(self.base) if where.is_relative_to(self.base) else where
+        done = first
+        for batch in self._batches(fragment, names, str(where), batch_rows):
+            rows = np.arange(done, done + len(batch), dtype=np.int64)
+            done += len(batch)
+            part = ColumnBatch(str(where), rows, batch)
+            if self.validation is not None:
+                part = _side(part, self.columns.need("validation"), self.validation)
+            if len(part):
+                yield part
+
+    def _batches(self, fragment: Any, names: list[str], where: str, batch_rows: int) -> Iterator[Any]:
         try:
             yield from fragment.to_batches(
                 schema=self.dataset.schema,
                 columns=names,
-                batch_size=BATCH_ROWS,
+                batch_size=batch_rows,
                 batch_readahead=2,
                 fragment_readahead=1,
             )

@@ -155,7 +155,7 @@ def _params(options: EvaluateOptions) -> dict[str, Any]:
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in values.items()
-        if name not in ("track", "out") and value is not None
+        if name not in ("track", "out", "workers") and value is not None
     }
 
 
