@@ -22,7 +22,7 @@ FILE_ROWS = 2**21
 
 
 def weights() -> Matrix:
-    return np.random.default_rng(0).normal(size=(FEATURES, ACTIONS)) / np.sqrt(FEATURES)
+    return np.random.default_rng(0).normal(scale=FEATURES**-0.5, size=(FEATURES, ACTIONS))
 
 
 def write_log(folder: Path, rows: int, rows_per_context: int) -> None:

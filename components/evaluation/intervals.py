@@ -219,7 +219,7 @@ def parts_of(
     if shares is None:
         return (_part(sums, kind, max_loss, -1, float(counts.sum()), 1.0),)
     heard = np.flatnonzero(shares > 0)
-    return tuple(_part(sums, kind, max_loss, j, float(counts[j]), float(shares[j])) for j in heard)
+    return tuple(_part(sums, kind, max_loss, int(j), float(counts[j]), float(shares[j])) for j in heard)
 
 
 def _part(sums: LogSums, kind: Kind, max_loss: float, place: int, rows: float, share: float) -> Part:

@@ -8,6 +8,7 @@ squares of their weighted losses.
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ class LogSums:
 
     def plus(self, other: "LogSums") -> "LogSums":
         """Those of two parts that have no context in common."""
-        found = {}
+        found: dict[str, Any] = {}
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             joined = np.maximum(mine, theirs) if field.name in _LARGEST else mine + theirs
@@ -176,7 +177,7 @@ def sum_up(
         squares=weights[1],
         largest=weights[2],
         spread=spread,
-        greedy=np.bincount(log.logger, log.is_greedy, minlength=loggers),
+        greedy=np.bincount(log.logger, log.is_greedy.astype(np.float64), minlength=loggers),
         likeliest=float(np.exp(log.log_greedy).sum()),
         free=np.array([np.sum(log.delta <= 0), np.sum(log.delta >= log.max_loss)], dtype=np.float64),
         extremes=np.stack([_largest(log, -log.delta), _largest(log, log.delta)]),

@@ -40,7 +40,8 @@ def context_keys(chunk: ColumnBatch, column: str | None) -> Keys:
 
     encoded = values.cast(pa.string()).dictionary_encode()
     words = np.asarray(encoded.dictionary.to_pylist(), dtype=object)
-    return np.asarray(pd.util.hash_array(words), dtype=np.uint64)[np.asarray(encoded.indices)]
+    hashes = np.asarray(pd.util.hash_array(words), dtype=np.uint64)
+    return np.asarray(hashes[np.asarray(encoded.indices)])
 
 
 def fold_of(keys: Keys, salt: int) -> Places:
@@ -66,4 +67,4 @@ class ContextTable:
                 f"contexts of the log are not among the {len(self.contexts.place)} contexts given, the first "
                 f"being {unknown[0]!r}; give all of them"
             )
-        return found[np.asarray(encoded.indices)]
+        return np.asarray(found[np.asarray(encoded.indices)])
