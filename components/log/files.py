@@ -6,9 +6,10 @@ differ only in which columns are there. An Arrow table in memory is read as file
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
 
 BATCH_ROWS = 16384
+READAHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
 FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
 # What Arrow raises derives from these.
 READ_ERRORS = (OSError, ValueError, TypeError, NotImplementedError, KeyError)
@@ -131,31 +133,34 @@ class LogFiles:
         self, fragment: Any, first: int, names: list[str], batch_rows: int = BATCH_ROWS
     ) -> Iterator[ColumnBatch]:
         """The rows of a file, or of some of its row groups that begin with its row `first`."""
-        where = Path(fragment.path)
-        where = where.relative_to(self.base) if where.is_relative_to(self.base) else where
-        done = first
-        for batch in self._batches(fragment, names, str(where), batch_rows):
-            rows = np.arange(done, done + len(batch), dtype=np.int64)
-            done += len(batch)
-            part = ColumnBatch(str(where), rows, batch)
-            if self.validation is not None:
-                part = _side(part, self.columns.need("validation"), self.validation)
-            if len(part):
-                yield part
+        done, where = first, self.name_of(fragment)
+        with readable(where):
+            how = {"schema": self.dataset.schema, "columns": names, "batch_size": batch_rows, **READAHEAD}
+            for batch in fragment.to_batches(**how):
+                yield from self.kept(where, done, batch)
+                done += len(batch)
 
-    def _batches(self, fragment: Any, names: list[str], where: str, batch_rows: int) -> Iterator[Any]:
-        try:
-            yield from fragment.to_batches(
-                schema=self.dataset.schema,
-                columns=names,
-                batch_size=batch_rows,
-                batch_readahead=2,
-                fragment_readahead=1,
-            )
-        except BadInput:
-            raise
-        except READ_ERRORS as error:
-            raise BadInput(f"{where} cannot be read as Parquet of the log's schema ({error})") from error
+    def kept(self, where: str, first: int, batch: Any) -> Iterator[ColumnBatch]:
+        """The rows of the side that is asked for, if there are any; `first` is the number of the first."""
+        part = ColumnBatch(where, np.arange(first, first + len(batch), dtype=np.int64), batch)
+        if self.validation is not None:
+            part = _side(part, self.columns.need("validation"), self.validation)
+        yield from [part] if len(part) else []
+
+    def name_of(self, fragment: Any) -> str:
+        where = Path(fragment.path)
+        return str(where.relative_to(self.base) if where.is_relative_to(self.base) else where)
+
+
+@contextmanager
+def readable(where: str) -> Iterator[None]:
+    """Say which file cannot be read."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except READ_ERRORS as error:
+        raise BadInput(f"{where} cannot be read as Parquet of the log's schema ({error})") from error
 
 
 @dataclass(frozen=True)
@@ -202,8 +207,7 @@ def is_list(kind: Any) -> bool:
     return bool(pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-@dataclass(frozen=True)
-class Indexed:
+class Indexed(NamedTuple):
     """Labels of any kind in ascending order, and the place of each row's label among them: (n,)."""
 
     labels: tuple[Any, ...]

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from multilogger.components.errors import BadInput
-from multilogger.components.log.files import READ_ERRORS, ColumnBatch, LogFiles
+from multilogger.components.log.files import READ_ERRORS, ColumnBatch, LogFiles, readable
 
 PART_ROWS = 2**19
 PART_BATCH = 2**16
@@ -58,6 +58,15 @@ class LogPart:
         """The rows, batch by batch; only the named columns are read."""
         for piece in self.pieces:
             yield from files.piece_batches(piece.fragment, piece.first, names, batch_rows)
+
+    def wholes(self, files: LogFiles, names: list[str]) -> Iterator[ColumnBatch]:
+        """The rows, those of a file at once: for columns that take little memory."""
+        for piece in self.pieces:
+            with readable(where := files.name_of(piece.fragment)):
+                schema = files.dataset.schema
+                table = piece.fragment.to_table(schema=schema, columns=names, use_threads=False)
+            for batch in table.combine_chunks().to_batches():
+                yield from files.kept(where, piece.first, batch)
 
 
 def log_parts(files: LogFiles, most: int = PART_ROWS) -> tuple[LogPart, ...]:
