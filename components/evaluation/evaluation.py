@@ -8,6 +8,8 @@ import numpy as np
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.doubly_robust import ModelledLoss
+from multilogger.components.estimators.pessimism import SmoothedRisk, SmoothedRows, SmoothedSides
+from multilogger.components.estimators.smoothing import Whole
 from multilogger.components.evaluation.context_sums import ScoredLog, Sums
 from multilogger.components.evaluation.guards import few_contexts_lines, fewest_contexts
 from multilogger.components.evaluation.intervals import Interval, bernstein_interval, parts_of, resample
@@ -66,7 +68,10 @@ class EstimateRow:
 
 @dataclass(frozen=True)
 class PolicyEvaluation:
-    """Everything that the log says of a policy. `lambda_share` (J,) is n_j lambda*_j."""
+    """Everything that the log says of a policy. `lambda_share` (J,) is n_j lambda*_j.
+
+    `smoothed` are pessimistic estimates, whose intervals hold for weights of any size.
+    """
 
     estimates: tuple[EstimateRow, ...]
     loggers: tuple[LoggerSupport, ...]
@@ -79,6 +84,7 @@ class PolicyEvaluation:
     clip: float
     max_loss: float
     additivity: AdditivityTest | None = None
+    smoothed: tuple[SmoothedRisk, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class SummedLog:
 
     `few` is how few contexts there are where they are too few: the sums then take rows as independent.
     `contexts` is how many there are all the same. `effective_additive` is what balanced additive weights are
-    worth by the policies alone.
+    worth by the policies alone. `smoothed` has the sums of pessimistic estimates.
     """
 
     names: tuple[str, ...]
@@ -98,6 +104,7 @@ class SummedLog:
     contexts: int
     few: int | None = None
     effective_additive: float = 0.0
+    smoothed: tuple[SmoothedSides, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -134,13 +141,22 @@ def sum_up_log(
     contexts = int(sums.contexts[-1])
     few = fewest_contexts(sums.contexts, log.counts)
     if few is not None:
-        sums = sum_up(replace(log, context=np.arange(log.rows)), model, bounds, rng)
+        log = replace(log, context=np.arange(log.rows))
+        sums = sum_up(log, model, bounds, rng)
     added = log.additive
     estimators = Estimators(
         log.counts, log.log_average is not None, model is not None, None if added is None else added.shares
     )
     effective = 0.0 if added is None else added.effective_rows
-    return SummedLog(log.names, estimators, sums, clip, log.max_loss, contexts, few, effective)
+    smoothed = smooth(log, sums.whole)
+    return SummedLog(log.names, estimators, sums, clip, log.max_loss, contexts, few, effective, smoothed)
+
+
+def smooth(log: ScoredLog, whole: Whole) -> tuple[SmoothedSides, ...]:
+    """The sums of pessimistic estimates of a log, or of a part of a `whole` one."""
+    rows = SmoothedRows.of(log.log_target, log.delta, log.context, log.max_loss, whole)
+    own = rows.sides("naive", log.log_propensity)
+    return own if log.log_average is None else own + rows.sides("balanced", log.log_average)
 
 
 def evaluate_sums(
@@ -191,6 +207,7 @@ def evaluate_sums(
         clip=log.clip,
         max_loss=log.max_loss,
         additivity=additivity,
+        smoothed=tuple(one.risk(log.max_loss, request.level) for one in log.smoothed),
     )
 
 

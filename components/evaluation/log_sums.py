@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.doubly_robust import ModelledLoss
+from multilogger.components.estimators.smoothing import Whole
 from multilogger.components.evaluation.context_sums import (
     Column,
     ScoredLog,
@@ -62,7 +63,8 @@ class LogSums:
     under h/h_j. `weights`, `squares` and `largest` (kinds, J) are of the weights of rows. `spread` (J, 3) has
     sums over contexts of squared losses, of losses times rows, and of squared rows. `greedy` (J,) counts rows
     with the likeliest action, `likeliest` sums its probability. `free` (sides,) counts rows without loss and
-    without gain; `extremes` (2, J) are the lowest loss, negated, and the highest.
+    without gain; `extremes` (2, J) are the lowest loss, negated, and the highest; `most_rows` is how
+    many rows the context with most of them has.
     """
 
     strata: tuple[Stratum, ...]
@@ -79,6 +81,7 @@ class LogSums:
     likeliest: float
     free: Vector
     extremes: Matrix
+    most_rows: float
 
     @property
     def rows(self) -> int:
@@ -88,6 +91,10 @@ class LogSums:
     def totals(self) -> Sums:
         """The sums of the whole log: (J, columns)."""
         return total_sums(self.strata, len(self.greedy))
+
+    @property
+    def whole(self) -> Whole:
+        return Whole(int(self.contexts[-1]), self.rows, int(self.most_rows))
 
     def plus(self, other: "LogSums") -> "LogSums":
         """Those of two parts that have no context in common."""
@@ -99,7 +106,7 @@ class LogSums:
         return LogSums(**found)
 
 
-_LARGEST = ("most", "largest", "extremes")
+_LARGEST = ("most", "largest", "extremes", "most_rows")
 
 
 def added(parts: "list[LogSums]") -> LogSums:
@@ -177,10 +184,11 @@ def sum_up(
         squares=weights[1],
         largest=weights[2],
         spread=spread,
-        greedy=np.bincount(log.logger, log.is_greedy.astype(np.float64), minlength=loggers),
+        greedy=np.bincount(log.logger, log.is_greedy, minlength=loggers).astype(np.float64),
         likeliest=float(np.exp(log.log_greedy).sum()),
         free=np.array([np.sum(log.delta <= 0), np.sum(log.delta >= log.max_loss)], dtype=np.float64),
         extremes=np.stack([_largest(log, -log.delta), _largest(log, log.delta)]),
+        most_rows=max((s.sums[..., Column.ROWS].sum(axis=1).max() for s in strata), default=0.0),
     )
 
 

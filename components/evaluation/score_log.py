@@ -133,8 +133,9 @@ def score_log(
         tables = [table[place] for table in logger_logits]
         additive = open_additive(policy.space, contexts.logits[place], tables, log.counts, rng.spawn(1)[0])
         if additive is not None:
-            empty = np.empty((2, log.rows))
-            log = replace(log, additive=AdditiveScores(*empty, additive.shares, additive.effective_rows))
+            empty = np.empty(log.rows), np.empty(log.rows)
+            scores = AdditiveScores(empty[0], empty[1], additive.shares, additive.effective_rows)
+            log = replace(log, additive=scores)
     actions = ActionReader(policy.space, files.dataset.schema, files.columns.action, action_numbers)
     for seen in _look(files, policy, actions, skimmed, contexts, place):
         _fill(log, seen, files, policy.space)

@@ -6,10 +6,9 @@ differ only in which columns are there. An Arrow table in memory is read as file
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +17,10 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
+from multilogger.components.log.unreadable import READ_ERRORS, readable
 
 BATCH_ROWS = 16384
-READAHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
 FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
-# What Arrow raises derives from these.
-READ_ERRORS = (OSError, ValueError, TypeError, NotImplementedError, KeyError)
 
 
 @dataclass(frozen=True)
@@ -135,8 +132,8 @@ class LogFiles:
         """The rows of a file, or of some of its row groups that begin with its row `first`."""
         done, where = first, self.name_of(fragment)
         with readable(where):
-            how = {"schema": self.dataset.schema, "columns": names, "batch_size": batch_rows, **READAHEAD}
-            for batch in fragment.to_batches(**how):
+            how = {"batch_size": batch_rows, "batch_readahead": 2, "fragment_readahead": 1}
+            for batch in fragment.to_batches(schema=self.dataset.schema, columns=names, **how):
                 yield from self.kept(where, done, batch)
                 done += len(batch)
 
@@ -145,22 +142,12 @@ class LogFiles:
         part = ColumnBatch(where, np.arange(first, first + len(batch), dtype=np.int64), batch)
         if self.validation is not None:
             part = _side(part, self.columns.need("validation"), self.validation)
-        yield from [part] if len(part) else []
+        if len(part):
+            yield part
 
     def name_of(self, fragment: Any) -> str:
         where = Path(fragment.path)
         return str(where.relative_to(self.base) if where.is_relative_to(self.base) else where)
-
-
-@contextmanager
-def readable(where: str) -> Iterator[None]:
-    """Say which file cannot be read."""
-    try:
-        yield
-    except BadInput:
-        raise
-    except READ_ERRORS as error:
-        raise BadInput(f"{where} cannot be read as Parquet of the log's schema ({error})") from error
 
 
 @dataclass(frozen=True)
@@ -207,7 +194,8 @@ def is_list(kind: Any) -> bool:
     return bool(pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-class Indexed(NamedTuple):
+@dataclass(frozen=True)
+class Indexed:
     """Labels of any kind in ascending order, and the place of each row's label among them: (n,)."""
 
     labels: tuple[Any, ...]

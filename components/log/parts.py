@@ -18,7 +18,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from multilogger.components.errors import BadInput
-from multilogger.components.log.files import READ_ERRORS, ColumnBatch, LogFiles, readable
+from multilogger.components.log.files import ColumnBatch, LogFiles
+from multilogger.components.log.unreadable import READ_ERRORS, readable
 
 PART_ROWS = 2**19
 PART_BATCH = 2**16

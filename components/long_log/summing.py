@@ -6,13 +6,10 @@ themselves. Lots are summed up one by one, and their sums added in a fixed order
 on how many processes work.
 """
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -20,8 +17,7 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
 from multilogger.components.evaluation.evaluation import Request, SummedLog
-from multilogger.components.evaluation.guards import fewest_contexts
-from multilogger.components.evaluation.log_sums import MOST_BLOCKS, Bounds, LogSums, added, sum_up
+from multilogger.components.evaluation.log_sums import LogSums
 from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
 from multilogger.components.evaluation.points import Estimators
 from multilogger.components.evaluation.score_log import AboutScores, ModelChoice
@@ -32,13 +28,8 @@ from multilogger.components.log.files import LogFiles, index_labels
 from multilogger.components.log.parts import PART_ROWS, LogPart, Mapper, log_parts, mapper
 from multilogger.components.long_log.contexts import ContextTable
 from multilogger.components.long_log.fitting import fit_model
-from multilogger.components.long_log.records import (
-    LogFrame,
-    RecordFile,
-    Records,
-    read_lot,
-    write_records,
-)
+from multilogger.components.long_log.lots import Lots
+from multilogger.components.long_log.records import LogFrame
 from multilogger.components.long_log.scoring import Reader, Scorer
 
 LONG_ROWS = 2**20
@@ -105,8 +96,8 @@ def sum_up_long(
         )
         scorer = Scorer(reader, frame, salt, fitted.model, fitted.first_fold, additive)
         max_weights, clip = log.max_weights(counts), request.clip_of(int(counts.sum()))
-        lots = Lots(frame, bounds_of(clip, len(names), max_weights), seed, stack, work, advance)
-        sums, contexts, few = lots.summed(scorer, parts, columns.context is not None)
+        lots = Lots(frame, bounds_of(clip, len(names), max_weights), seed, PART_ROWS, stack, work, advance)
+        sums, smoothed, contexts, few = lots.summed(scorer, parts, columns.context is not None)
     _check_losses(frame, sums)
     return Summed(
         SummedLog(
@@ -118,6 +109,7 @@ def sum_up_long(
             contexts,
             few,
             frame.effective_rows,
+            smoothed,
         ),
         AboutScores(
             rows=int(counts.sum()),
@@ -158,81 +150,6 @@ def _count_part(files: LogFiles, part: LogPart) -> dict[object, int]:
         return {}
     found = index_labels(batches, columns.logger)
     return dict(zip(found.labels, np.bincount(found.index).tolist(), strict=True))
-
-
-@dataclass(frozen=True)
-class Lots:
-    """Whoever sums up the lots of a log; `stack` keeps its temporary folder, `seed` draws its blocks."""
-
-    frame: LogFrame
-    bounds: Bounds
-    seed: int
-    stack: ExitStack
-    work: Mapper
-    advance: Advance
-
-    def summed(
-        self, scorer: Scorer, parts: Sequence[LogPart], contexts_known: bool
-    ) -> tuple[LogSums, int, int | None]:
-        """The sums, how many contexts there are, and how few if those are too few."""
-        if not contexts_known:
-            sums = self._added(self.work(partial(_sum_part, scorer, self.bounds, self.seed), parts), 2)
-            return sums, int(sums.contexts[-1]), None
-        lots = -(-int(self.frame.counts.sum()) // PART_ROWS)
-        folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="multilogger-")))
-        _check_room(folder, self.frame)
-        files = []
-        for part, file in zip(parts, self.work(partial(_spill, scorer, folder, lots), parts), strict=True):
-            files.append(file)
-            self.advance(part.rows)
-        sums = self._of_lots(files, lots, contexts_known=True)
-        contexts, few = int(sums.contexts[-1]), fewest_contexts(sums.contexts, self.frame.counts)
-        if few is not None:
-            sums = self._of_lots(files, lots, contexts_known=False)
-        return sums, contexts, few
-
-    def _of_lots(self, files: Sequence[RecordFile], lots: int, contexts_known: bool) -> LogSums:
-        work = partial(_sum_lot, self.frame, self.bounds, self.seed, tuple(files), contexts_known)
-        return self._added(self.work(work, range(lots)), 1)
-
-    def _added(self, found: Iterator[LogSums], times: int) -> LogSums:
-        sums = []
-        for part in found:
-            sums.append(part)
-            self.advance(times * float(part.rows))
-        return added([part for part in sums if part.rows])
-
-
-def _spill(scorer: Scorer, folder: Path, lots: int, part: LogPart) -> RecordFile:
-    return write_records(folder / f"{part.number}", scorer(part), lots)
-
-
-def _sum_part(scorer: Scorer, bounds: Bounds, seed: int, part: LogPart) -> LogSums:
-    return _sum_records(scorer.frame, bounds, seed, part.number, False, scorer(part))
-
-
-def _sum_lot(
-    frame: LogFrame, bounds: Bounds, seed: int, files: Sequence[RecordFile], contexts_known: bool, lot: int
-) -> LogSums:
-    return _sum_records(frame, bounds, seed, lot, contexts_known, read_lot(files, lot, frame.record))
-
-
-def _sum_records(
-    frame: LogFrame, bounds: Bounds, seed: int, number: int, contexts_known: bool, rows: Records
-) -> LogSums:
-    """The sums of some rows; their share of all blocks is that of all rows."""
-    log, model = frame.scored(rows, contexts_known)
-    blocks = max(1, int(MOST_BLOCKS * len(rows) / frame.counts.sum()))
-    return sum_up(log, model, bounds, np.random.default_rng([seed, number]), blocks)
-
-
-def _check_room(folder: Path, frame: LogFrame) -> None:
-    needed, free = int(frame.counts.sum()) * frame.record.itemsize, shutil.disk_usage(folder).free
-    if needed > free:
-        raise BadInput(
-            f"a log this long needs {needed / 1e9:.1f} GB of temporary files, {folder.parent} has "
-            f"{free / 1e9:.1f} GB left; make room, or name another folder by TMPDIR"
-        )
 
 
 def _check_losses(frame: LogFrame, sums: LogSums) -> None:

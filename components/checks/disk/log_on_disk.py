@@ -33,7 +33,8 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import check_losses, checked_log_propensity, first_of
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import stated_actions
-from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, is_list, read_facts
+from multilogger.components.log.files import BATCH_ROWS, is_list, read_facts
+from multilogger.components.log.unreadable import READ_ERRORS
 
 
 class LogOnDisk:
