@@ -1,5 +1,23 @@
-"""The one exception for input that a person can mend."""
+"""The one exception for input that a person can mend, and what no message may show."""
+
+import re
+
+HIDDEN = "***"
+# `user:password@` of an address, also where the password has a slash that should have been escaped.
+_LOGIN = re.compile(r"(://)(?:[^\s/?#'\"]*@|[^\s/:@'\"]*:(?!\d+/)[^\s@'\"]*@)")
+_NAMED = re.compile(
+    r"((?:[?&;]|\b)(?:password|passwd|pwd|(?:access_|auth_)?token|secret(?:_key)?|api_?key|signature)=)[^&;\s'\"]+",
+    re.IGNORECASE,
+)
+
+
+def without_secrets(text: str) -> str:
+    """A text with the logins and passwords of its addresses hidden."""
+    return _NAMED.sub(rf"\1{HIDDEN}", _LOGIN.sub(rf"\1{HIDDEN}@", text))
 
 
 class BadInput(ValueError):
-    """Says what was required, what came, and what to do about it, in one line."""
+    """Says what was required, what came, and what to do about it, in one line; it shows no password."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(without_secrets(str(message)))

@@ -4,8 +4,9 @@ Every one of them gives way to a variable that is already set.
 """
 
 import os
+from urllib.parse import unquote, urlsplit, urlunsplit
 
-from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.store import LOGIN_VARIABLE, Store
 
 DEFAULTS = {
     # no telemetry, no look-ups
@@ -29,7 +30,41 @@ DEFAULTS = {
 }
 
 
+# Where the library itself looks for user and password of an address: together, or one by one.
+LOGINS = {
+    "PREFECT_API_URL": ("PREFECT_API_AUTH_STRING",),
+    "MLFLOW_TRACKING_URI": ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"),
+    "MULTILOGGER_MIRROR": (LOGIN_VARIABLE,),
+}
+
+
 def set_defaults() -> None:
     """Set what is not set yet. Prefect's database goes to the store unless PREFECT_HOME says otherwise."""
+    hide_logins()
     for name, value in {**DEFAULTS, "PREFECT_HOME": str(Store.current().prefect_home)}.items():
         os.environ.setdefault(name, value)
+
+
+def hide_logins() -> None:
+    """Take user and password out of addresses: those get into messages, records and pages, variables do not.
+
+    That of a database cannot be taken out: it stays in the variable, and is hidden wherever it is shown.
+    """
+    for name in LOGINS:
+        if (address := os.environ.get(name)) and address.startswith("http"):
+            os.environ[name] = without_login(name, address)
+
+
+def without_login(name: str, address: str) -> str:
+    """An address of a kind of `LOGINS`, and its user and password put where the library looks for them."""
+    parts = urlsplit(address)
+    login, _, host = parts.netloc.rpartition("@")
+    user, colon, password = login.partition(":")
+    if not colon:
+        return address
+    if len(LOGINS[name]) == 1:
+        os.environ.setdefault(LOGINS[name][0], f"{unquote(user)}:{unquote(password)}")
+    else:
+        for variable, value in zip(LOGINS[name], (user, password), strict=True):
+            os.environ.setdefault(variable, unquote(value))
+    return urlunsplit(parts._replace(netloc=host))

@@ -1,5 +1,6 @@
 """Stage: a dataset's files, from LibSVM, a mirror or the user's disk -> checked train and test splits."""
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -13,19 +14,26 @@ from multilogger.components.datasets.embedded import (
     load_digits_split,
     load_pairwise_split,
 )
+from multilogger.components.datasets.fetch import fetch_file
 from multilogger.components.datasets.labelled_data import TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS
-from multilogger.components.datasets.registry import DATASETS, LIBSVM, DatasetSpec, find_dataset
+from multilogger.components.datasets.registry import (
+    DATASETS,
+    LIBSVM,
+    MOST_FEATURES,
+    MOST_LABELS,
+    DatasetSpec,
+    find_dataset,
+)
 from multilogger.components.datasets.svmlight import read_splits
 from multilogger.components.errors import BadInput
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
-from multilogger.tasks.engine.progress import Bar, say
+from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun
+from multilogger.tasks.engine.store import LOGIN_VARIABLE
 
-ATTEMPTS = 3
-TIMEOUT_SECONDS = 30.0
 EMBEDDED: dict[str, Callable[[], TrainTest]] = {
     "digits": load_digits_split,
     "pairwise": load_pairwise_split,
@@ -37,7 +45,8 @@ class DownloadSettings(StageSettings):
     """Which dataset, and where its files are."""
 
     # Local files enter the key by their content, not by their place; a URL enters it by its address.
-    not_in_key: ClassVar[frozenset[str]] = frozenset({"train_path", "test_path"})
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"train_path", "test_path", "max_bytes"})
+    secrets_go: ClassVar[str] = f"put it into the environment as {LOGIN_VARIABLE}=user:password"
 
     dataset: str = Field(default="digits", description="registered name, or a name for your own files")
     mirror: str | None = Field(
@@ -45,8 +54,12 @@ class DownloadSettings(StageSettings):
     )
     train_path: Path | None = Field(default=None, description="own svmlight train file")
     test_path: Path | None = Field(default=None, description="own svmlight test file")
-    features: int | None = Field(default=None, ge=1, description="number of features of own files")
-    labels: int | None = Field(default=None, ge=1, description="number of labels or classes of own files")
+    features: int | None = Field(
+        default=None, ge=1, le=MOST_FEATURES, description="number of features of own files"
+    )
+    labels: int | None = Field(
+        default=None, ge=1, le=MOST_LABELS, description="number of labels or classes of own files"
+    )
     actions: Literal["labels", "one-of"] = Field(
         default="labels", description="own files are multi-label (labels) or multi-class (one-of)"
     )
@@ -55,6 +68,9 @@ class DownloadSettings(StageSettings):
     )
     test_sha256: str | None = Field(
         default=None, pattern="^[0-9a-f]{64}$", description="sha256 of the test file"
+    )
+    max_bytes: int | None = Field(
+        default=None, ge=1, description="most bytes of a file, uncompressed; default: what its shape can need"
     )
 
     @model_validator(mode="before")
@@ -84,8 +100,9 @@ class DownloadSettings(StageSettings):
             raise BadInput("your own files need all of --train, --test, --features and --labels or --classes")
         if self.actions == "one-of" and self.labels == 1:
             raise BadInput("a choice needs two classes or more, got --classes 1")
-        if self.mirror is not None and "://" in self.mirror and not self.mirror.startswith("http"):
-            raise BadInput(f"a mirror is a folder or an http(s) URL, got {self.mirror!r}")
+        address = self.mirror if self.mirror is not None and "://" in self.mirror else None
+        if address and (not address.startswith(("http://", "https://")) or set(address) & set("?#")):
+            raise BadInput(f"a mirror is a folder or an http(s) URL, without ? or #, got {self.mirror!r}")
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -152,7 +169,7 @@ def download(settings: DownloadSettings, run: StageRun) -> None:
                 spec.test_file, settings.test_path, settings.test_sha256, settings, Path(raw), run
             )
             with run.progress("reading", 2) as advance:
-                splits = read_splits(train_file, test_file, spec, advance)
+                splits = read_splits(train_file, test_file, spec, advance, settings.max_bytes)
     if numbers := splits.train.classes:
         say(
             f"{spec.name}: the classes {', '.join(map(str, numbers))} are the actions 0 to {len(numbers) - 1}"
@@ -187,7 +204,9 @@ def _fetch(
         raise TypeError(f"{settings.dataset} is embedded and has no files")
     base = settings.mirror or LIBSVM
     if "://" in base:
-        return _download(base, name, sha256, raw, run)
+        limit = settings.max_bytes or settings.spec.most_bytes
+        with run.progress(f"fetching {Path(name).name}") as bar:
+            return fetch_file(base, name, sha256, raw, limit, os.environ.get(LOGIN_VARIABLE, ""), bar)
     return _checked(Path(base).expanduser() / name, sha256)
 
 
@@ -197,48 +216,3 @@ def _checked(path: Path, sha256: str | None) -> Path:
             f"{path} has sha256 {sha256_of(path)}, expected {sha256}; the file changed: fetch it again"
         )
     return path
-
-
-def _download(base: str, name: str, sha256: str | None, raw: Path, run: StageRun) -> Path:
-    """Fetch over HTTP with retries; pooch writes to a temporary file and moves it when it is whole."""
-    import logging
-
-    import pooch
-    import requests
-
-    pooch.get_logger().setLevel(logging.ERROR)
-    url = f"{base.rstrip('/')}/{name}"
-    fetcher = pooch.create(
-        raw, base_url="", registry={name: sha256}, urls={name: url}, retry_if_failed=ATTEMPTS - 1
-    )
-    try:
-        with run.progress(f"fetching {Path(name).name}") as bar:
-            downloader = pooch.HTTPDownloader(progressbar=_PoochBar(bar), timeout=TIMEOUT_SECONDS)
-            return Path(fetcher.fetch(name, downloader=downloader))
-    except requests.RequestException as error:
-        status = f" {error.response.status_code}" if error.response is not None else ""
-        raise BadInput(
-            f"could not fetch {url} in {ATTEMPTS} attempts ({type(error).__name__}{status}); "
-            "check the network, or name a folder or URL that has the file with --mirror"
-        ) from error
-    except ValueError as error:
-        raise BadInput(
-            f"{url} does not have the expected sha256; the file changed or is corrupt: {error}"
-        ) from error
-
-
-class _PoochBar:
-    """Our progress bar in the shape that pooch wants."""
-
-    def __init__(self, bar: Bar) -> None:
-        self._bar = bar
-        self.total = 0
-
-    def update(self, amount: int) -> None:
-        self._bar(amount)
-
-    def reset(self) -> None:
-        return None
-
-    def close(self) -> None:
-        return None

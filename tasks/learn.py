@@ -104,7 +104,7 @@ def _learned(
             advance(record.epoch - done, note)
             done = record.epoch
 
-        learned = learn(method, training_log, numbers, seed, show, run.checkpoints)
+        learned = learn(method, training_log, numbers, seed, show, run.checkpoints, say)
     _log_curves(learned.records, run)
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})

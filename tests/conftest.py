@@ -6,23 +6,16 @@ import gc
 import os
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from importlib.metadata import version
 from pathlib import Path
 
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.waiting import answers, free_port, wait_for
 
 
 def _stop_server() -> None:
@@ -37,7 +30,7 @@ def _stop_server() -> None:
 # of pytest-xdist inherit them: all have one server, and what else takes long to make and is only read.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["PREFECT_HOME"] = str(Path(tempfile.mkdtemp(prefix="multilogger-tests-")) / "prefect")
-    os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{_free_port()}/api"
+    os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{free_port()}/api"
     atexit.register(_stop_server)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else atexit is not called
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -143,7 +136,12 @@ def _start_server(copy: Path) -> None:
     # It outlives the process that was first to need it, so that process has no object to wait for its end.
     server = os.posix_spawn(sys.executable, command, environment, file_actions=output, setsid=True)
     SERVER_ID.write_text(str(server))
-    _wait_for(f"{PREFECT_API}/health", server, log)
+
+    def up() -> bool:
+        assert os.waitpid(server, os.WNOHANG) == (0, 0), log.read_text()
+        return answers(f"{PREFECT_API}/health")
+
+    wait_for(up, shown=log.read_text)
     with closing(sqlite3.connect(PREFECT_HOME / "prefect.db")) as old, closing(sqlite3.connect(copy)) as new:
         old.backup(new)
 
@@ -151,17 +149,6 @@ def _start_server(copy: Path) -> None:
 def without_server() -> dict[str, str]:
     """The environment of somebody who has no Prefect server."""
     return {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-
-
-def _wait_for(url: str, server: int, log: Path) -> None:
-    deadline = time.monotonic() + 600  # of a busy machine
-    while time.monotonic() < deadline and os.waitpid(server, os.WNOHANG) == (0, 0):
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            time.sleep(0.3)
-    raise RuntimeError(f"the Prefect server did not start:\n{log.read_text()}")
 
 
 @pytest.fixture(scope="session")

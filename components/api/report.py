@@ -16,6 +16,7 @@ from multilogger.components.api.policy import Policy, as_policy
 from multilogger.components.api.read_log import Range
 from multilogger.components.api.split_log import check_seed, is_number
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.pessimism import SmoothedRisk
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
 from multilogger.components.evaluation.evaluation import (
     EstimateRow,
@@ -34,6 +35,7 @@ from multilogger.components.evaluation.tables import (
     estimate_table,
     evaluation_notes,
     logger_table,
+    smoothed_table,
 )
 from multilogger.components.log.checks import check_loggers
 from multilogger.components.log.files import BATCH_ROWS
@@ -67,6 +69,11 @@ class EvaluationReport:
     def estimates(self) -> Mapping[str, EstimateRow]:
         """The estimates by name."""
         return {row.name: row for row in self.result.estimates}
+
+    @property
+    def smoothed(self) -> Mapping[str, SmoothedRisk]:
+        """Pessimistic estimates by name, with intervals that hold for weights of any size."""
+        return {one.name: one for one in self.result.smoothed}
 
     @property
     def recommended(self) -> EstimateRow | None:
@@ -105,23 +112,19 @@ class EvaluationReport:
 
     def __repr__(self) -> str:
         lines = [f"Warning: {line}." for line in self.warnings] + list(self.notes)
-        return "\n".join([
-            *lines,
-            "",
-            *text_table(logger_table(self.result)),
-            "",
-            *text_table(self._estimate_table()),
-            "",
-            self.recommendation,
-            *self._reward_lines(),
-        ])  # fmt: skip
+        lines += [line for rows in self._tables() for line in ("", *text_table(rows))]
+        return "\n".join([*lines, "", self.recommendation, *self._reward_lines()])
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>Warning:</b> {escape(line)}.</p>" for line in self.warnings]
         parts += [f"<p>{escape(line)}</p>" for line in self.notes]
-        parts += [html_table(logger_table(self.result)), html_table(self._estimate_table())]
+        parts += [html_table(rows) for rows in self._tables()]
         parts += [f"<p><b>{escape(self.recommendation)}</b></p>"]
         return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in self._reward_lines())])
+
+    def _tables(self) -> list[list[dict[str, str]]]:
+        smooth = smoothed_table(self.result, self.level)
+        return [logger_table(self.result), self._estimate_table(), smooth]
 
     def _estimate_table(self) -> list[dict[str, str]]:
         """With the share of estimated propensities that each estimate rests on, where there are any."""

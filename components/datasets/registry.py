@@ -7,6 +7,10 @@ from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
 from multilogger.components.errors import BadInput
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
+MOST_FEATURES = 2**24
+MOST_LABELS = 10_000
+MOST_BYTES = 2**31  # of a file, uncompressed
+FEATURE_BYTES, LABEL_BYTES, ROW_BYTES = 28, 8, 64  # `16777216:-1.2345678e-10 `, `9999,`, and what else
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,13 @@ class DatasetSpec:
     def space(self) -> ActionSpace:
         """What the right action of a row is."""
         return find_space(self.actions, self.labels)
+
+    @property
+    def most_bytes(self) -> int:
+        """How many bytes of text a file of this shape can have, with no feature left out."""
+        rows = max(self.n_train or 0, self.n_test or 0)
+        row = FEATURE_BYTES * self.features + LABEL_BYTES * self.labels + ROW_BYTES
+        return min(rows * row, MOST_BYTES) if rows else MOST_BYTES
 
     @property
     def embedded(self) -> bool:

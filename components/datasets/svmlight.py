@@ -5,9 +5,12 @@ classes count from 0 or from 1, or are any others, such as -1 and 1, if the trai
 Features are 1-based.
 """
 
-from collections.abc import Callable
+import bz2
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,31 +28,72 @@ def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledDa
     return _labelled(x, targets, spec, path.name, _class_numbers(targets, spec))
 
 
-def read_splits(train: Path, test: Path, spec: DatasetSpec, advance: Callable[[], None]) -> TrainTest:
-    """Both splits; the train file says which numbers the classes have, as test may lack some."""
-    x, targets = _loaded(train, spec, spec.n_train)
+def read_splits(
+    train: Path, test: Path, spec: DatasetSpec, advance: Callable[[], None], most_bytes: int | None = None
+) -> TrainTest:
+    """Both splits; the train file says which numbers the classes have, as test may lack some.
+
+    `most_bytes` is how long the text of each may be; None for what a file of its shape can need.
+    """
+    x, targets = _loaded(train, spec, spec.n_train, most_bytes)
     classes = _class_numbers(targets, spec)
     learned = _labelled(x, targets, spec, train.name, classes)
     advance()
-    x, targets = _loaded(test, spec, spec.n_test)
+    x, targets = _loaded(test, spec, spec.n_test, most_bytes)
     held_out = _labelled(x, targets, spec, test.name, classes)
     advance()
     return TrainTest(learned, held_out)
 
 
-def _loaded(path: Path, spec: DatasetSpec, rows: int | None) -> tuple[sparse.csr_matrix, Any]:
+class _LimitedText:
+    """The lines of a file, plain or compressed, that may have no more than some number of bytes."""
+
+    def __init__(self, file: BinaryIO, path: Path, most_bytes: int) -> None:
+        self._file, self._path, self._most = file, path, most_bytes
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(size)
+
+    def __iter__(self) -> Iterator[bytes]:
+        left = self._most
+        while line := self._file.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise _TooLong(
+                    f"{self._path.name} has more than {self._most:,} bytes of text, the most that its shape "
+                    "can need; it is another file, or set another limit with --set download.max_bytes=N"
+                )
+            yield line
+
+
+class _TooLong(BadInput):
+    pass
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A file to read, uncompressed; what it is says its name."""
+    opener: Any = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)
+    return cast(BinaryIO, opener(path, "rb"))
+
+
+def _loaded(
+    path: Path, spec: DatasetSpec, rows: int | None, most_bytes: int | None = None
+) -> tuple[sparse.csr_matrix, Any]:
     """The features of a file (n, d), and what stands before them in each row."""
     from sklearn.datasets import load_svmlight_file
 
     try:
-        x, targets = load_svmlight_file(
-            str(path),
-            n_features=spec.features,
-            multilabel=bool(spec.space.action_shape),
-            zero_based=False,
-            dtype=np.float32,
-        )
-    except (ValueError, OverflowError, EOFError, OSError) as error:
+        with _opened(path) as file:
+            x, targets = load_svmlight_file(
+                _LimitedText(file, path, most_bytes or spec.most_bytes),
+                n_features=spec.features,
+                multilabel=bool(spec.space.action_shape),
+                zero_based=False,
+                dtype=np.float32,
+            )
+    except _TooLong:
+        raise
+    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise BadInput(

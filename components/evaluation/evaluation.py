@@ -11,6 +11,8 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.estimators.doubly_robust import ModelledLoss
+from multilogger.components.estimators.pessimism import SmoothedRisk, SmoothedRows
+from multilogger.components.estimators.smoothing import Groups
 from multilogger.components.evaluation.context_sums import (
     ScoredLog,
     Sums,
@@ -84,7 +86,10 @@ class EstimateRow:
 
 @dataclass(frozen=True)
 class PolicyEvaluation:
-    """Everything that the log says of a policy. `lambda_share` (J,) is n_j lambda*_j."""
+    """Everything that the log says of a policy. `lambda_share` (J,) is n_j lambda*_j.
+
+    `smoothed` are pessimistic estimates, whose intervals hold for weights of any size.
+    """
 
     estimates: tuple[EstimateRow, ...]
     loggers: tuple[LoggerSupport, ...]
@@ -97,6 +102,7 @@ class PolicyEvaluation:
     clip: float
     max_loss: float
     additivity: AdditivityTest | None = None
+    smoothed: tuple[SmoothedRisk, ...] = ()
 
 
 def evaluate_policy(
@@ -152,7 +158,14 @@ def evaluate_policy(
         clip=clip,
         max_loss=log.max_loss,
         additivity=additivity,
+        smoothed=_smoothed(log, request.level),
     )
+
+
+def _smoothed(log: ScoredLog, level: float) -> tuple[SmoothedRisk, ...]:
+    rows = SmoothedRows(log.log_target, log.delta, Groups.of(log.context), log.max_loss)
+    own = rows.risks("naive", log.log_propensity, level)
+    return own if log.log_average is None else own + rows.risks("balanced", log.log_average, level)
 
 
 def _adds_up(log: ScoredLog, test: AdditivityTest | None) -> AddsUp | None:

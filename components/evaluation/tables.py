@@ -26,6 +26,21 @@ def estimate_table(result: PolicyEvaluation, level: float) -> TextRows:
     ]
 
 
+def smoothed_table(result: PolicyEvaluation, level: float) -> TextRows:
+    """One line per pessimistic estimate, beside the Bernstein interval of the same weights, cut."""
+    digits = _digits(result)
+    cut = {row.name: row.bernstein for row in result.estimates}
+    return [
+        {
+            "estimator": one.name,
+            "risk": f"{one.value:.{digits}f}",
+            f"{level:.0%} interval": _ends(Interval(one.low, one.high), digits, result.max_loss),
+            "Bernstein, clipped": _ends(cut[f"{one.name[:-3]}-clipped"], digits, result.max_loss),
+        }
+        for one in result.smoothed
+    ]
+
+
 def logger_table(result: PolicyEvaluation) -> TextRows:
     """One line per logger: its own loss, and what its rows are worth."""
     return [

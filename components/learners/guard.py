@@ -56,8 +56,8 @@ class Guard:
             )
         if math.isnan(self.gain) or (not self.adds and self.effective_rows < FEWEST_ROWS):
             return (
-                f"next to no row speaks of what {method} learned ({self.effective_rows:.1f} effective rows of "
-                f"{self.rows:,}): nothing is known of it; keep {name}, or learn with auto"
+                f"next to no row speaks of what {method} learned ({self.effective_rows:.1f} effective rows "
+                f"of {self.rows:,}): nothing is known of it; keep {name}, or learn with auto"
             )
         if self.gain <= SURE * self.standard_error:
             return (

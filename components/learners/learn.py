@@ -13,6 +13,7 @@ from multilogger.components.learners.guard import Guard, guard
 from multilogger.components.learners.loss_models.blend import StartRecord
 from multilogger.components.learners.methods import find_method
 from multilogger.components.learners.reg.method import ConstraintSettings
+from multilogger.components.learners.training.checkpoint import Say
 from multilogger.components.learners.training.loop import OnEpoch, train
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.settings import Settings, plain_settings
@@ -79,12 +80,13 @@ def learn(
     seed: int,
     on_epoch: OnEpoch | None = None,
     checkpoint: Path | None = None,
+    say: Say | None = None,
 ) -> Learned:
     """Learn a policy from a log; the validation split chooses the epoch, no test data is ever seen.
 
     `settings` are of the method's own class. Of a `StreamedLog` no more than `memory_rows` rows are ever in
     memory, in shuffle buffers. `checkpoint` is a folder: a run that was killed goes on from the last
-    checkpoint in it, and ends with the same bits as one that was not.
+    checkpoint in it, and ends with the same bits as one that was not. `say` is told where one is damaged.
     """
     found = find_method(method)
     if not isinstance(settings, found.settings):
@@ -93,7 +95,8 @@ def learn(
     found.check_space(log.space.name)
     learner = found.build(log, settings, seed)
     run = _run_facts(method, log, settings, seed)
-    progress = train(learner, run, settings.checkpoint_every, on_epoch or _say_nothing, checkpoint)
+    on_epoch, say = on_epoch or _say_nothing, say or _say_nothing
+    progress = train(learner, run, settings.checkpoint_every, on_epoch, checkpoint, say)
     policy = LearnedPolicy(
         network=learner.network.eval(),
         size=learner.size,
@@ -126,7 +129,7 @@ def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> d
     return facts | {"streamed": True} if isinstance(log, StreamedLog) else facts
 
 
-def _say_nothing(record: EpochRecord) -> None:
+def _say_nothing(_: object) -> None:
     """For callers that want no progress."""
 
 

@@ -15,8 +15,11 @@ from multilogger.components.log.files import LogFiles, open_log_files
 from multilogger.components.log.reading import LogBatch, read_rows
 from multilogger.components.log.schema import LogRows, log_file, space_of
 from multilogger.components.log.writing import RowWriter
+from multilogger.components.own_log.write_log import TIMES
 from multilogger.components.propensities.complete import CompletedPropensities, complete_propensities
 from multilogger.components.propensities.policy import EstimatedPolicy
+from multilogger.components.propensities.rows import with_columns
+from multilogger.components.propensities.time import TimeHats, time_hats
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,24 @@ class _Columns:
 
 
 def complete_log(
-    log: Path, x: Features, loggers: tuple[str, ...], seed: int
+    log: Path, x: Features, loggers: tuple[str, ...], seed: int, time: Vector | None
 ) -> tuple[CompletedPropensities, ActionSpace]:
-    """Estimate what the log in a folder lacks, from its training and validation rows."""
+    """Estimate what the log in a folder lacks, from its training and validation rows and their times (n,)."""
     files = _open(log)
     space, columns = space_of(files.dataset.schema), _columns(files)
     done = complete_propensities(
-        x, columns.context, columns.action, columns.logger, columns.own, columns.table, space, loggers, seed
-    )
+        x, columns.context, columns.action, columns.logger, columns.own, columns.table, space, loggers, seed,
+        extra=None if time is None else time_hats(time),
+    )  # fmt: skip
     return done, space
+
+
+def read_times(log: Path) -> Vector | None:
+    """The time of each row (n,) in the order of the files; None of a log without times."""
+    places = [Path(fragment.path).with_name(TIMES) for fragment in _open(log).dataset.get_fragments()]
+    if not all(place.is_file() for place in places):
+        return None
+    return np.concatenate([np.fromfile(place, dtype=np.float64) for place in places])
 
 
 def write_completed(log: Path, to: Path, every: Matrix) -> None:
@@ -48,10 +60,23 @@ def write_completed(log: Path, to: Path, every: Matrix) -> None:
 
 
 def write_by_policies(
-    log: Path, to: Path, x: Features, policies: tuple[EstimatedPolicy, ...], space: ActionSpace
+    log: Path,
+    to: Path,
+    x: Features,
+    policies: tuple[EstimatedPolicy, ...],
+    space: ActionSpace,
+    hats: TimeHats | None = None,
 ) -> None:
-    """Write a log again, the gaps filled in by what the policies of the loggers say."""
-    _write(log, to, (_filled(batch, x, policies, space) for batch in read_rows(_open(log))))
+    """Write a log again, the gaps filled in by what the policies say of contexts and times."""
+
+    def filled() -> Iterator[LogBatch]:
+        done = 0
+        for batch in read_rows(_open(log)):
+            here = np.arange(done, done + len(batch.logger))
+            done += len(here)
+            yield _filled(batch, x, policies, space, None if hats is None else hats[here])
+
+    _write(log, to, filled())
 
 
 def repeat_own(log: Path, to: Path) -> None:
@@ -92,13 +117,18 @@ def _taken(files: LogFiles, every: Matrix) -> Iterator[LogBatch]:
 
 
 def _filled(
-    batch: LogBatch, x: Features, policies: tuple[EstimatedPolicy, ...], space: ActionSpace
+    batch: LogBatch,
+    x: Features,
+    policies: tuple[EstimatedPolicy, ...],
+    space: ActionSpace,
+    more: Matrix | None,
 ) -> LogBatch:
     every = batch.rows.log_propensities.copy()
     for j, policy in enumerate(policies):
         gaps = np.flatnonzero(np.isnan(every[:, j]))
         if len(gaps):
-            logits = policy.logits(x[batch.rows.context[gaps]])
+            seen = x[batch.rows.context[gaps]]
+            logits = policy.logits(seen if more is None else with_columns(seen, more[gaps]))
             every[gaps, j] = space.log_probability(logits, batch.rows.action[gaps])
     return _with(batch, every)
 

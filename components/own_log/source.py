@@ -82,12 +82,17 @@ class OpenSource:
     dataset: Any
 
     @property
+    def schema(self) -> Any:
+        """The columns, as Arrow has them."""
+        return self.dataset.schema
+
+    @property
     def names(self) -> list[str]:
-        return [str(name) for name in self.dataset.schema.names]
+        return [str(name) for name in self.schema.names]
 
     def kind(self, name: str) -> Any:
         """The Arrow type of a column."""
-        return self.dataset.schema.field(name).type
+        return self.schema.field(name).type
 
     def batches(self, names: Sequence[str]) -> Iterator[Rows]:
         """Some rows at a time, the named columns alone."""
@@ -130,6 +135,14 @@ def find_source(path: str) -> Source:
     if not place.exists():
         raise BadInput(f"there is no file or folder {path}; --logs takes Parquet or CSV files")
     return _local(path, [place], place.parent)
+
+
+def local_source(path: str, files: Sequence[Path], kind: str, base: Path) -> Source:
+    """Files of a known layout, all on this machine."""
+    from pyarrow import fs
+
+    names = tuple(str(file.absolute()) for file in files)
+    return Source(path, names, kind, fs.LocalFileSystem(), str(base.absolute()))
 
 
 def _local(path: str, found: Sequence[Path], base: Path) -> Source:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,11 @@ from multilogger.components.own_log.read_rows import (
     own_propensity,
 )
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import Hashes, Side, Splitter, context_hashes
+from multilogger.components.own_log.split import Hashes, Side, Splitter, context_hashes, times
 from multilogger.components.own_log.survey import Survey
 
 LOG_FOLDER, CONTEXT_FOLDER, TEST_FOLDER = "log", "contexts", "test"
+TIMES = "times.f64"  # beside the rows of a logger: the time of each, where the log says it
 Advance = Callable[[float], None]
 
 
@@ -54,15 +56,15 @@ def write_log(
     written = Written(np.zeros((len(found.loggers), len(Side))))
     with ExitStack() as stack:
         parts = [
-            stack.enter_context(_Part(folder, name, found, found.contexts[0])),
-            stack.enter_context(_Part(folder / TEST_FOLDER, name, found, found.contexts[1])),
+            stack.enter_context(_Part(folder, name, mapping, found, found.contexts[0])),
+            stack.enter_context(_Part(folder / TEST_FOLDER, name, mapping, found, found.contexts[1])),
         ]
         for rows in source.batches([*mapping.named, *mapping.features]):
             sides = splitter(rows)
             for number, part in enumerate(parts):
                 here = (sides == Side.TEST) == bool(number)
                 if here.any():
-                    part.add(rows.only(here), sides[here], mapping, written)
+                    part.add(rows.only(here), sides[here], written)
             advance(len(rows))
         written.contexts = [part.count for part in parts]
     return written
@@ -71,17 +73,20 @@ def write_log(
 class _Part:
     """One folder: files of every logger, and contexts counted from 0 in the order in which they are met."""
 
-    def __init__(self, folder: Path, name: str, found: Survey, hashes: Hashes) -> None:
-        self._found, self._stack, self.count = found, ExitStack(), 0
+    def __init__(self, folder: Path, name: str, mapping: Mapping, found: Survey, hashes: Hashes) -> None:
+        self._mapping, self._found, self._stack, self.count = mapping, found, ExitStack(), 0
         self._numbers = _Numbers(hashes) if len(hashes) else None
         self._contexts = self._stack.enter_context(ContextWriter(folder / CONTEXT_FOLDER, found.columns))
         self._writers: list[RowWriter] = []
+        self._times: list[BinaryIO] = []
         for j in range(len(found.loggers)):
             path = log_file(folder / LOG_FOLDER, j, 0)
             path.parent.mkdir(parents=True, exist_ok=True)
             origin = LogOrigin(name, 0, j, 1.0, 0)
             schema = log_schema(found.space, len(found.loggers), origin, found.actions)
             self._writers.append(self._stack.enter_context(RowWriter(path, schema)))
+            if mapping.time is not None:
+                self._times.append(self._stack.enter_context(path.with_name(TIMES).open("wb")))
 
     def __enter__(self) -> "_Part":
         return self
@@ -89,28 +94,31 @@ class _Part:
     def __exit__(self, *failure: object) -> None:
         self._stack.__exit__(*failure)  # type: ignore[arg-type]
 
-    def add(self, rows: Rows, sides: NDArray[np.int8], mapping: Mapping, written: Written) -> None:
-        found = self._found
+    def add(self, rows: Rows, sides: NDArray[np.int8], written: Written) -> None:
+        found, mapping = self._found, self._mapping
         who = loggers_of(rows, mapping)
         place = {label: j for j, label in enumerate(found.logger_labels)}
         logger = np.array([place[label] for label in who.values], dtype=np.int64)[who.place]
         own, table = _propensities(rows, mapping, logger, found.loggers)
         delta = _scaled(outcomes_of(rows, mapping), found)
         whole = LogRows(
-            context=self._placed(rows, mapping, written).astype(np.int32),
+            context=self._placed(rows, written).astype(np.int32),
             action=actions_of(rows, mapping, found.space, found.actions),
             delta=delta,
             log_propensity=own,
             log_propensities=table,
             validation=sides == Side.VALIDATION,
         )
+        at = times(rows, mapping) if self._times else None
         for j, writer in enumerate(self._writers):
             mine = np.flatnonzero(logger == j)
+            if at is not None:
+                self._times[j].write(at[mine].tobytes())
             if len(mine):
                 writer.add(LogRows(*(column[mine] for column in vars(whole).values())))
                 written.losses[j] += np.bincount(sides[mine], delta[mine], minlength=len(Side))
 
-    def _placed(self, rows: Rows, mapping: Mapping, written: Written) -> NDArray[np.int64]:
+    def _placed(self, rows: Rows, written: Written) -> NDArray[np.int64]:
         """The number of each row's context; the features of new ones are written."""
         x, unseen = self._contexts.encode(rows)
         written.unseen.update({one.column: one.rows for one in unseen})
@@ -118,7 +126,7 @@ class _Part:
             self._contexts.add(x)
             self.count += len(rows)
             return np.arange(self.count - len(rows), self.count)
-        number, new = self._numbers(context_hashes(rows, mapping), fingerprints(x), rows)
+        number, new = self._numbers(context_hashes(rows, self._mapping), fingerprints(x), rows)
         self._contexts.add(x[new])
         self.count += len(new)
         return number

@@ -16,19 +16,22 @@ from multilogger.components.propensities.report import PropensityReport, report_
 from multilogger.components.propensities.rows import ActedRows, Numbers, deal_folds
 from multilogger.components.propensities.settings import REGRESSIONS, PropensitySettings
 from multilogger.components.propensities.tally import Tally
+from multilogger.components.propensities.time import TimeHats
 
 
 @dataclass(frozen=True)
 class CompletedPropensities:
     """`log_propensities` (n, J) without a gap; `estimated` (n, J) says which were not logged.
 
-    `policies` are the loggers as their rows show them, one each, fitted to all of its rows; `report` says how
-    good they are, and whether logged propensities agree with them.
+    `policies` are the loggers as their rows show them, one each, fitted to all of its rows; `of_rows` the
+    same with the extra features of rows, if there are any. `report` says how good they are, and whether
+    logged propensities agree with them.
     """
 
     log_propensities: Matrix
     estimated: NDArray[np.bool_]
     policies: tuple[EstimatedPolicy, ...]
+    of_rows: tuple[EstimatedPolicy, ...]
     report: PropensityReport
 
 
@@ -43,7 +46,7 @@ def complete_propensities(
     loggers: Sequence[str],
     seed: int = 0,
     settings: PropensitySettings = REGRESSIONS,
-    extra: Matrix | None = None,
+    extra: Matrix | TimeHats | None = None,
 ) -> CompletedPropensities:
     """Fill in what a log does not say of log h_k(y|x), for every row and every logger k.
 
@@ -74,7 +77,8 @@ def complete_propensities(
         policies.append(without_extra(rows, fitted, acted, settings, rng))
         fits.append(fitted)
     report = report_of(tuple(loggers), logger, missing, fits, tallies)
-    return CompletedPropensities(known, missing, tuple(policies), report)
+    of_rows = tuple(fitted.whole for fitted in fits)
+    return CompletedPropensities(known, missing, tuple(policies), of_rows, report)
 
 
 def _known(rows: ActedRows, own: Vector, table: Matrix | None, loggers: Sequence[str]) -> Matrix:

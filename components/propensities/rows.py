@@ -10,6 +10,7 @@ from scipy import sparse
 from multilogger.components.actions.arrays import Actions, Matrix
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features, LabelledData
+from multilogger.components.propensities.time import TimeHats
 
 Numbers = NDArray[np.int64]
 
@@ -26,17 +27,12 @@ class ActedRows:
     action: Actions
     logger: Numbers
     space: ActionSpace
-    extra: Matrix | None = None
+    extra: Matrix | TimeHats | None = None
 
     def features(self, rows: Numbers) -> Features:
         """Of the given rows, with the extra columns behind: (b, d + e)."""
         x = self.x[self.context[rows]]
-        if self.extra is None:
-            return x
-        more = self.extra[rows].astype(np.float32)
-        if isinstance(x, np.ndarray):
-            return np.hstack([x, more])
-        return sparse.csr_array(sparse.hstack([x, sparse.csr_array(more)], format="csr"))
+        return x if self.extra is None else with_columns(x, self.extra[rows])
 
     def labelled(self, rows: Numbers) -> LabelledData:
         """The given rows as what a regression is fitted to."""
@@ -46,6 +42,14 @@ class ActedRows:
         """The given rows in lots of at most `most`."""
         for start in range(0, len(rows), most):
             yield rows[start : start + most]
+
+
+def with_columns(x: Features, more: Matrix) -> Features:
+    """Features (n, d) with further columns (n, e) behind: (n, d + e)."""
+    behind = more.astype(np.float32)
+    if isinstance(x, np.ndarray):
+        return np.hstack([x, behind])
+    return sparse.csr_array(sparse.hstack([x, sparse.csr_array(behind)], format="csr"))
 
 
 def deal_folds(rows: ActedRows, folds: int, seed: int) -> Numbers:

@@ -13,6 +13,7 @@ from multilogger.flows.cli.inspection import compare, datasets, evaluate, stages
 from multilogger.flows.cli.pipeline import learn, prepare, stage
 from multilogger.flows.cli.reproduction import reproduce, serve
 from multilogger.flows.cli.study import study
+from multilogger.flows.environment import hide_logins
 from multilogger.flows.terminal.errors import one_line_usage
 
 COMMANDS = (
@@ -39,6 +40,7 @@ def main_options(
     The store is ./data, or the folder that MULTILOGGER_HOME names.
     """
     context.obj = debug
+    hide_logins()
     if show_version:
         typer.echo(f"multilogger {version('multilogger')}")
         raise typer.Exit

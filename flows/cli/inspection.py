@@ -13,6 +13,7 @@ def datasets(context: typer.Context) -> None:
     """List the registered datasets."""
     with one_line_errors(context.obj):
         from multilogger.components.datasets.registry import DATASETS, actions_text
+        from multilogger.flows.pipelines.registered_logs import registered_logs
         from multilogger.flows.terminal.terminal import Terminal
 
         rows = [
@@ -25,6 +26,17 @@ def datasets(context: typer.Context) -> None:
                 "what": spec.note,
             }
             for spec in DATASETS.values()
+        ]
+        rows += [
+            {
+                "dataset": name,
+                "features": "words",
+                "actions": actions_text("one-of", actions),
+                "train": "a log",
+                "test": "",
+                "what": note,
+            }
+            for name, (actions, note) in registered_logs().items()
         ]
         Terminal().table("Datasets", rows)
 

@@ -52,7 +52,7 @@ ELSEWHERE = ("log_called", "columns")
 FEATURES = "features"  # an option of its own: svmlight files have a number of them
 
 
-def takes_log(command: Callable[..., None]) -> Callable[..., None]:
+def with_log_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options for own logs; it gets those that were given as the argument `log`."""
 
     @wraps(command)

@@ -6,13 +6,24 @@ from typing import Annotated, Any
 import typer
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.environment import without_login
 
 OWN_FILES = "Your own files"
 Dataset = Annotated[str, typer.Option(help="Registered dataset, or a name for your own files.")]
 Seed = Annotated[int, typer.Option(min=0, help="Drives the loggers' sample, the replay and the split.")]
+
+
+def _without_login(mirror: str | None) -> str | None:
+    return mirror if mirror is None else without_login("MULTILOGGER_MIRROR", mirror)
+
+
 Mirror = Annotated[
     str | None,
-    typer.Option(envvar="MULTILOGGER_MIRROR", help="Folder or URL with LibSVM's layout. Default: LibSVM."),
+    typer.Option(
+        envvar="MULTILOGGER_MIRROR",
+        callback=_without_login,
+        help="Folder or URL with LibSVM's layout. Default: LibSVM.",
+    ),
 ]
 SVMLIGHT = "Svmlight file, multi-label or multi-class."
 Train = Annotated[Path | None, typer.Option(help=SVMLIGHT, rich_help_panel=OWN_FILES)]

@@ -2,64 +2,42 @@
 
 import time
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.cli.log_options import LOG_OPTIONS, named_log, takes_log
-from multilogger.flows.cli.options import (
-    Actions,
-    Classes,
-    Dataset,
-    Features,
-    Labels,
-    Method,
-    Mirror,
-    Preset,
-    Seed,
-    Set,
-    Test,
-    Train,
-    own_files,
-)
+from multilogger.flows.cli.data_options import DATA_OPTIONS, ChosenData, GivenData, takes_data
+from multilogger.flows.cli.options import Method, Preset, Seed
 from multilogger.flows.terminal.errors import one_line_errors
 
-OWN_FILES = ("train", "test", "features", "labels", "classes", "actions")
-WHOLE_PIPELINE = ("dataset", "method", "preset", "seed", "mirror", *OWN_FILES, *LOG_OPTIONS)
+WHOLE_PIPELINE = ("method", "preset", "seed", *DATA_OPTIONS)
 """What `--run` says of a stage, and no other option may."""
 
 
+@takes_data
 def prepare(
     context: typer.Context,
-    dataset: Dataset = "digits",
     seed: Seed = 0,
-    mirror: Mirror = None,
-    train: Train = None,
-    test: Test = None,
-    features: Features = None,
-    labels: Labels = None,
-    classes: Classes = None,
-    actions: Actions = None,
-    assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Compute every stage again.")] = False,
+    *,
+    data: GivenData,
 ) -> None:
     """Make bandit logs: download, reduce, train-loggers, replay."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import parse_assignments, pipeline_settings
+        from multilogger.flows.pipelines.pipeline import pipeline_settings
         from multilogger.flows.pipelines.steps import PREPARE
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
-        settings = parse_assignments(assignments or [], stages=PREPARE) | own_files(
-            train, test, features, labels, classes, actions
-        )
-        check = partial(pipeline_settings, PREPARE, dataset, seed, mirror, settings)
+        it = data.chosen(stages=PREPARE)
+        _refuse_logs(it)
+        check = partial(pipeline_settings, PREPARE, it.dataset, seed, it.mirror, it.settings)
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.pipelines.prepare import prepare as flow
             from multilogger.flows.pipelines.summary import log_rows, losses_title, policy_rows, stage_rows
 
-            done = flow(dataset, seed, mirror, settings, list(PREPARE) if refresh else [])
+            done = flow(it.dataset, seed, it.mirror, it.settings, list(PREPARE) if refresh else [])
         terminal.table("Stages", stage_rows(done.outcomes))
         terminal.table(losses_title("Policies on test", done.outcomes), policy_rows(done.outcomes))
         terminal.table("Bandit log", log_rows(done.outcomes["replay"]))
@@ -67,39 +45,29 @@ def prepare(
         where_to_look(done.run_id)
 
 
-@takes_log
+@takes_data
 def learn(
     context: typer.Context,
-    dataset: Dataset = "digits",
     method: Method = "auto",
     preset: Preset = "tuned",
     seed: Seed = 0,
-    mirror: Mirror = None,
-    train: Train = None,
-    test: Test = None,
-    features: Features = None,
-    labels: Labels = None,
-    classes: Classes = None,
-    actions: Actions = None,
-    assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Learn and evaluate again.")] = False,
     *,
-    log: dict[str, Any],
+    data: GivenData,
 ) -> None:
     """Learn a policy from bandit logs and evaluate it; makes the logs first if need be."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import check_read, parse_assignments, pipeline_settings
+        from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings
         from multilogger.flows.pipelines.steps import stages_for
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
-        dataset, own = named_log(dataset, log, features)
-        files = own_files(train, test, None if own else features, labels, classes, actions)
-        settings = parse_assignments(assignments or [], "learn") | files | own
-        choices = {"learn.method": method, "learn.preset": preset} | settings
+        it = data.chosen("learn")
+        choices = {"learn.method": method, "learn.preset": preset} | it.settings
 
         def check() -> None:
-            check_read(pipeline_settings(stages_for(choices), dataset, seed, mirror, choices), settings)
+            built = pipeline_settings(stages_for(choices), it.dataset, seed, it.mirror, choices)
+            check_read(built, it.settings)
 
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.pipelines.learn import learn as flow
@@ -107,7 +75,7 @@ def learn(
 
             before = stages_for(choices, whole=False)
             again = [name for name in stages_for(choices) if name not in before] if refresh else []
-            done = flow(dataset, method, seed, preset, mirror, settings, again)
+            done = flow(it.dataset, method, seed, preset, it.mirror, it.settings, again)
         terminal.table("Stages", stage_rows(done.outcomes))
         for title, rows in result_tables(done.outcomes).items():
             terminal.table(title, rows)
@@ -117,33 +85,24 @@ def learn(
         where_to_look(done.run_id)
 
 
-@takes_log
+@takes_data
 def stage(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A stage; 'multilogger stages' lists them.")],
-    dataset: Dataset = "digits",
     method: Method = "auto",
     preset: Preset = "tuned",
     seed: Seed = 0,
-    mirror: Mirror = None,
-    train: Train = None,
-    test: Test = None,
-    features: Features = None,
-    labels: Labels = None,
-    classes: Classes = None,
-    actions: Actions = None,
-    assignments: Set = None,
     refresh: Annotated[bool, typer.Option(help="Compute it again even if it is cached.")] = False,
     run: Annotated[
         str | None, typer.Option("--run", help="A finished MLflow run: its pipeline, but for --set.")
     ] = None,
     *,
-    log: dict[str, Any],
+    data: GivenData,
 ) -> None:
     """Run one stage alone, from inputs that are in the cache or in MLflow."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import check_read, parse_assignments, pipeline_settings
+        from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings
         from multilogger.flows.pipelines.steps import stages_with
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
         from multilogger.tasks.registry import STAGES
@@ -151,28 +110,34 @@ def stage(
         if name not in STAGES:
             raise BadInput(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
         if run is not None:
-            _stage_of_run(context, name, run, assignments or [], refresh, started)
+            _stage_of_run(context, name, run, data.assignments, refresh, started)
             return
-        dataset, own = named_log(dataset, log, features)
-        files = own_files(train, test, None if own else features, labels, classes, actions)
-        typed = parse_assignments(assignments or [], name) | files | own
-        stages, settings = stages_with(name, typed), typed
+        it = data.chosen(name)
+        stages, settings = stages_with(name, it.settings), it.settings
         if "learn" in stages:
             settings = {"learn.method": method, "learn.preset": preset} | settings
 
         def check() -> None:
-            check_read(pipeline_settings(stages, dataset, seed, mirror, settings), typed)
+            check_read(pipeline_settings(stages, it.dataset, seed, it.mirror, settings), it.settings)
 
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.pipelines.rerun import rerun_stage
             from multilogger.flows.pipelines.summary import stage_rows
 
-            done = rerun_stage(name, dataset, seed, mirror, settings, refresh)
+            done = rerun_stage(name, it.dataset, seed, it.mirror, settings, refresh)
         if done.inputs:
             terminal.table("Inputs", stage_rows(done.inputs))
         terminal.table("Result", stage_rows({name: done.outcome}))
         how_many_stages(started, done.outcomes)
         where_to_look(done.outcome.artifact.run_id)
+
+
+def _refuse_logs(data: ChosenData) -> None:
+    """Loggers are made and replayed from labelled data; a log has been logged already."""
+    if any(name.startswith("import-log.") for name in data.settings):
+        raise BadInput(
+            f"'prepare' makes logs from labelled data, and {data.dataset} is a log; use 'learn' or 'study'"
+        )
 
 
 def _stage_of_run(

@@ -2,70 +2,44 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from multilogger.flows.cli.log_options import named_log, takes_log
-from multilogger.flows.cli.options import (
-    Actions,
-    Classes,
-    Dataset,
-    Features,
-    Labels,
-    Methods,
-    Mirror,
-    Preset,
-    Set,
-    Test,
-    Train,
-    Workers,
-    own_files,
-)
+from multilogger.flows.cli.data_options import GivenData, takes_data
+from multilogger.flows.cli.options import Methods, Preset, Workers
 from multilogger.flows.terminal.errors import INCOMPLETE, one_line_errors
 
 
-@takes_log
+@takes_data
 def study(
     context: typer.Context,
-    dataset: Dataset = "digits",
     methods: Methods = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")] = 5,
     preset: Preset = "tuned",
-    mirror: Mirror = None,
     out: Annotated[Path, typer.Option(help="Folder for study.html and study.csv.")] = Path("study"),
     workers: Workers = 2,
-    train: Train = None,
-    test: Test = None,
-    features: Features = None,
-    labels: Labels = None,
-    classes: Classes = None,
-    actions: Actions = None,
-    assignments: Set = None,
     *,
-    log: dict[str, Any],
+    data: GivenData,
 ) -> None:
     """Compare methods on your own logs, your own files or a dataset: a table, a page and a champion."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import parse_assignments
         from multilogger.flows.servers.session import flow_session, from_here, how_much, where_to_look
         from multilogger.tasks.engine.store import check_folder
 
-        dataset, own = named_log(dataset, log, features)
-        files = own_files(train, test, None if own else features, labels, classes, actions)
-        settings = parse_assignments(assignments or [], "learn") | files | own
+        it = data.chosen("learn")
 
         def check() -> None:
             from multilogger.flows.study.study import USUAL_METHODS, study_cells
 
             check_folder(out)
-            study_cells(dataset, methods or list(USUAL_METHODS), seeds, preset, mirror, settings)
+            study_cells(it.dataset, methods or list(USUAL_METHODS), seeds, preset, it.mirror, it.settings)
 
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.study.study import study as flow
 
-            done = flow(dataset, methods, seeds, preset, mirror, settings, str(out), workers)
+            done = flow(it.dataset, methods, seeds, preset, it.mirror, it.settings, str(out), workers)
         for title, rows in done.tables.items():
             terminal.table(title, rows)
         for line in done.conclusion:

@@ -20,7 +20,12 @@ from uuid import uuid4
 
 from multilogger.components.evaluation.evaluation import PolicyEvaluation
 from multilogger.components.evaluation.picture import draw_evaluation
-from multilogger.components.evaluation.tables import estimate_line, estimate_table, logger_table
+from multilogger.components.evaluation.tables import (
+    estimate_line,
+    estimate_table,
+    logger_table,
+    smoothed_table,
+)
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.locks import FileLock
@@ -61,6 +66,9 @@ def metrics_of(result: PolicyEvaluation) -> dict[str, float]:
     for row in result.estimates:
         line = estimate_line(row)
         named |= {f"{row.name}/{part}": v for part, v in line.items() if not isinstance(v, str)}
+    for soft in result.smoothed:
+        named |= {f"{soft.name}/value": soft.value, f"{soft.name}/low": soft.low}
+        named[f"{soft.name}/high"] = soft.high
     for number, one in enumerate(result.loggers, start=1):
         fine = NOT_IN_NAMES.sub("_", one.name)[:MOST_OF_A_NAME]
         name = one.name if fine == one.name else f"{fine}_{number}"  # two names must not become one
@@ -171,5 +179,6 @@ def _show(done: Evaluated, options: EvaluateOptions, terminal: Terminal) -> None
     terminal.table(
         f"Estimated risk (weights clipped at {result.clip:.3g})", estimate_table(result, options.level)
     )
+    terminal.table("Smoothed weights: on average too high", smoothed_table(result, options.level))
     out.print(result.recommendation.sentence, style="bold", highlight=False, soft_wrap=True, markup=False)
     out.print(f"Files       {options.out}", highlight=False, soft_wrap=True, markup=False)

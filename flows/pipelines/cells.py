@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from multilogger.components.reproduction.names import OURS
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipelines.pipeline import pipeline_settings
+from multilogger.flows.pipelines.registered_logs import with_registered_log
 from multilogger.flows.pipelines.steps import PipelineSettings, Roles, roles_of, stages_for, steps_of
 from multilogger.tasks.additivity_check import additivity_p_value
 from multilogger.tasks.calibration_check import calibration_found
@@ -63,7 +64,8 @@ class Cell(BaseModel):
 
     @cached_property
     def _chosen(self) -> PipelineSettings:
-        choices = {"learn.method": self.method, "learn.preset": self.preset, **self.settings}
+        settings = with_registered_log(self.dataset, self.mirror, self.settings)
+        choices = {"learn.method": self.method, "learn.preset": self.preset, **settings}
         return pipeline_settings(stages_for(choices), self.dataset, self.seed, self.mirror, choices)
 
     @property

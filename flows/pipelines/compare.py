@@ -15,6 +15,7 @@ from multilogger.flows.pipelines.recorded_cells import (
     recorded_datasets,
     usual_choices,
 )
+from multilogger.flows.pipelines.registered_logs import registered_logs
 from multilogger.flows.terminal.terminal import Rows
 from multilogger.tasks.engine.tracking import Tracker
 
@@ -73,6 +74,8 @@ def _advice(tracker: Tracker, dataset: str) -> str:
             f"make some with 'multilogger learn --dataset {dataset}' or "
             f"'multilogger reproduce {table} --dataset {dataset}'"
         )
+    if dataset in registered_logs():
+        return f"make some with 'multilogger study --dataset {dataset} --mirror FOLDER'"
     others = recorded_datasets(tracker)
     if others:
         return f"it is no registered dataset, and those with runs are {', '.join(others)}"

@@ -9,6 +9,7 @@ from prefect import flow
 from multilogger.flows.pipelines.flow_run import FlowRun, flow_run
 from multilogger.flows.pipelines.learn import name_champion, record_cell
 from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
+from multilogger.flows.pipelines.registered_logs import with_registered_log
 from multilogger.flows.pipelines.steps import PipelineSettings, stages_with, steps_of
 from multilogger.flows.pipelines.template import Template, read_template
 from multilogger.tasks.engine.execution import Status
@@ -47,7 +48,8 @@ def rerun_stage(
     refresh: bool = False,
 ) -> Rerun:
     """Run the named stage; every stage before it must be in the cache or in MLflow."""
-    chosen = pipeline_settings(stages_with(name, settings or {}), dataset, seed, mirror, settings)
+    known = with_registered_log(dataset, mirror, settings or {})
+    chosen = pipeline_settings(stages_with(name, known), dataset, seed, mirror, known)
     return _rerun(name, dataset, seed, chosen, refresh)
 
 

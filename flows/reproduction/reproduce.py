@@ -9,6 +9,7 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
+from multilogger.components.errors import without_secrets
 from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
 from multilogger.flows.pipelines.cells import Cell
@@ -108,7 +109,7 @@ def _show_on_run_page(name: str, reproduction: Reproduction) -> None:
 def _mlflow_address(store: Store) -> str:
     """Where the report's links lead: the tracking server, or where `multilogger ui` shows this store."""
     if store.tracks_by_server:
-        return store.tracking_uri
+        return without_secrets(store.tracking_uri)
     up = running_servers(store)
     return up.mlflow if up is not None and up.mlflow else UI_ADDRESS
 

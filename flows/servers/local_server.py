@@ -6,6 +6,7 @@ lock.
 
 import json
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, without_secrets
 from multilogger.flows.servers.child_process import ChildProcess
 from multilogger.tasks.engine.locks import FileLock, is_held
 from multilogger.tasks.engine.store import Store
@@ -91,11 +92,12 @@ def answers(url: str) -> bool:
 def complaint(api: str) -> str | None:
     """Why a Prefect server cannot be reached; any answer, even a refusal, is an answer."""
     try:
-        urllib.request.urlopen(f"{api.rstrip('/')}/health", timeout=ANSWER_SECONDS).close()
+        address = re.sub("://[^/]*@", "://", api.rstrip("/"))  # urllib takes a login for a part of the host
+        urllib.request.urlopen(f"{address}/health", timeout=ANSWER_SECONDS).close()
     except urllib.error.HTTPError:
         return None
     except (OSError, ValueError) as error:
-        return str(error)
+        return without_secrets(str(error))
     return None
 
 
@@ -135,11 +137,12 @@ def start_mlflow(store: Store, port: int) -> LocalServer:
     address = f"http://{LOOPBACK}:{port}"
     command = [
         sys.executable, "-m", "mlflow", "server",
-        "--backend-store-uri", store.tracking_uri,
         "--default-artifact-root", store.mlflow_artifacts.as_uri(),
         "--host", LOOPBACK, "--port", str(port), "--workers", "1",
     ]  # fmt: skip
-    return LocalServer(store, "mlflow", command, address, "/health")
+    # By the environment: everybody on the machine can read a command line.
+    environment = {**os.environ, "MLFLOW_BACKEND_STORE_URI": store.tracking_uri}
+    return LocalServer(store, "mlflow", command, address, "/health", environment)
 
 
 def start_prefect(store: Store, port: int) -> LocalServer:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, without_secrets
 from multilogger.flows.servers.child_process import stop_orphans, tell, until_stopped
 from multilogger.flows.servers.local_server import (
     API_VARIABLE,
@@ -85,11 +85,13 @@ def _say_where(store: Store, prefect: LocalServer | None, mlflow: LocalServer | 
     if prefect:
         tell(f"Prefect  {prefect.address}  (for other tools: export {API_VARIABLE}={prefect.address}/api)")
     else:
-        tell(f"Prefect  {os.environ[API_VARIABLE]}  ({API_VARIABLE} names it: none was started)")
+        named = without_secrets(os.environ[API_VARIABLE])
+        tell(f"Prefect  {named}  ({API_VARIABLE} names it: none was started)")
     if mlflow:
         tell(f"MLflow   {mlflow.address}")
     else:
-        tell(f"MLflow   {store.tracking_uri}  (MLFLOW_TRACKING_URI names it: none was started)")
+        named = without_secrets(store.tracking_uri)
+        tell(f"MLflow   {named}  (MLFLOW_TRACKING_URI names it: none was started)")
     tell(f"Commands on the store {store.root} use them from now on; Ctrl-C stops them")
 
 

@@ -53,7 +53,7 @@ def study_cells(
     first = Cell(dataset=dataset, method=methods[0], preset=preset, mirror=mirror, settings=settings)
     if first.roles is OWN:
         known = first.chosen()["import-log"].params()
-        settings = settings | {f"import-log.{name}": known[name] for name in ("digest", "kind")}
+        settings = settings | {f"import-log.{name}": known[name] for name in ("digest", "kind", "actions")}
     cells = [
         Cell(dataset=dataset, method=method, seed=seed, preset=preset, mirror=mirror, settings=settings)
         for method in dict.fromkeys(methods)

@@ -10,9 +10,10 @@ from typing import cast
 
 import typer
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, without_secrets
 from multilogger.tasks.engine.store import ROOT_VARIABLE
 
+LONGEST = 380
 USER_ERROR = 2
 BUG = 1
 INCOMPLETE = 3
@@ -83,18 +84,24 @@ def explain(error: BaseException) -> tuple[str, int]:
     if (ending := _ending_behind(error)) is not None:
         return ENDINGS[ending], ending
     if isinstance(error, BadInput):
-        return " ".join(str(error).split()), USER_ERROR
+        return shortened(str(error)), USER_ERROR
     full = _disk_error_behind(error)
     if full is not None:
         where = f" ({full.filename})" if full.filename else ""
         return f"{REMEDIES[full.errno or 0]}{where}", USER_ERROR
     if "database or disk is full" in str(error):  # SQLite's words
         return REMEDIES[errno.ENOSPC], USER_ERROR
-    text = " ".join(str(error).split())[:300]
+    text = without_secrets(" ".join(str(error).split()))[:250]
     return (
         f"unexpected {type(error).__name__}: {text}; run again with --debug before the command for details",
         BUG,
     )
+
+
+def shortened(text: str) -> str:
+    """One line that fits a screen: what is wrong comes first and what to do last, so the middle goes."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 150]} … {line[-147:]}"
 
 
 def _ending_behind(error: BaseException) -> int | None:

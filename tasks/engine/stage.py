@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from multilogger.components.errors import BadInput, without_secrets
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import DatasetUsed, StageRun
 
@@ -57,6 +58,15 @@ class StageSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
     not_in_key: ClassVar[frozenset[str]] = frozenset()
+    secrets_go: ClassVar[str] = "give it by the environment"
+
+    @model_validator(mode="after")
+    def _without_secrets(self) -> Self:
+        """Settings are in keys, in records and on pages: none may hold a password."""
+        for name, value in self:
+            if isinstance(value, str) and without_secrets(value) != value:
+                raise BadInput(f"{name} holds a user or a password, got {value}; {self.secrets_go}")
+        return self
 
     @classmethod
     def described(cls) -> dict[str, SettingText]:

@@ -15,6 +15,7 @@ from multilogger.components.errors import BadInput
 
 ROOT_VARIABLE = "MULTILOGGER_HOME"
 DEFAULT_ROOT = "data"
+LOGIN_VARIABLE = "MULTILOGGER_MIRROR_LOGIN"  # user:password of a mirror
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 A run that is RUNNING while nobody holds its lock belongs to a killed process; the next start marks it.
 """
 
-import getpass
 import json
 import re
 import time
@@ -14,13 +13,13 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModelOutput, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import SQLAlchemyError
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import without_secrets
 from multilogger.tasks.engine.locks import FileLock, probing
 from multilogger.tasks.engine.model_logging import as_training_data, log_model
 from multilogger.tasks.engine.stage_run import DatasetUsed, MetricPoint, ModelFiles
 from multilogger.tasks.engine.store import Store
+from multilogger.tasks.engine.tracking_client import open_client, user_name
 
 BATCH = 1000  # MLflow's limit of metrics a call
 EXPERIMENT_PREFIX = "multilogger/"
@@ -39,25 +38,7 @@ class Tracker:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        try:
-            # a fresh database breaks when several open it at once
-            with FileLock(store.locks / "mlflow-setup"):
-                if (own := store.own_database) is not None and not own.exists():
-                    # a migration that is cut off leaves a file that MLflow refuses
-                    draft = own.with_suffix(".draft")
-                    draft.unlink(missing_ok=True)
-                    MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
-                    draft.rename(own)
-                self._client = MlflowClient(tracking_uri=store.tracking_uri)
-                self._client.search_experiments(max_results=1)
-        except (MlflowException, SQLAlchemyError) as error:
-            if "disk is full" in str(error):
-                raise
-            reason = str(error).splitlines()[0][:150]
-            raise BadInput(
-                f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
-                "start that server, or move a damaged database file away: results stay cached without it"
-            ) from error
+        self._client = open_client(store)
 
     @property
     def client(self) -> MlflowClient:
@@ -95,7 +76,7 @@ class Tracker:
             LOCK_TAG: lock.name,
             STORE_TAG: self._store.identity,
             "mlflow.source.name": "multilogger",
-            "mlflow.user": getpass.getuser(),
+            "mlflow.user": user_name(),
         }
         if parent is not None:
             own["mlflow.parentRunId"] = parent
@@ -201,7 +182,7 @@ class Tracker:
     def fail(self, run_id: str, error: BaseException) -> None:
         """End a run that did not succeed, with its reason."""
         stopped = not isinstance(error, Exception)  # KeyboardInterrupt, SystemExit, Prefect's cancellation
-        self.tag(run_id, {"error": f"{type(error).__name__}: {error}"[:500]})
+        self.tag(run_id, {"error": without_secrets(f"{type(error).__name__}: {error}")[:500]})
         self._client.set_terminated(run_id, "KILLED" if stopped else "FAILED")
 
     def runs_of(self, dataset: str, query: str) -> list[Run]:
@@ -247,4 +228,4 @@ class Tracker:
 
 def param_text(value: Any) -> str:
     """A setting as MLflow keeps it."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return without_secrets(value if isinstance(value, str) else json.dumps(value))

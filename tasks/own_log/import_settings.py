@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from multilogger.components.errors import BadInput
 from multilogger.components.features.learn_encoding import Limits
+from multilogger.components.log_formats.obd import LAYOUTS, OpenObd, obd_source, open_obd
 from multilogger.components.own_log.mapping import Mapping as LogMapping
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.source import OpenSource, find_source
@@ -41,6 +42,9 @@ class ImportLogSettings(StageSettings):
 
     dataset: str = Field(default="log", description="a name for the log")
     logs: str = Field(default="", description="file, folder, glob, s3:// or gs:// of Parquet or CSV")
+    layout: Literal["obd-all", "obd-men", "obd-women"] | None = Field(
+        default=None, description="how files of a published log stand below `logs`; default: as any others"
+    )
     digest: str | None = Field(default=None, description="of the files; found out if not given")
     kind: Literal["labels", "one-of"] | None = Field(
         default=None, description="label vectors or one of K; found out if not given"
@@ -56,7 +60,9 @@ class ImportLogSettings(StageSettings):
     logger: str | None = Field(default=None, description="column of who acted")
     features: NameList = Field(default=(), description="columns or patterns of features")
     context: str | None = Field(default=None, description="column of ids that rows of one context share")
-    time: str | None = Field(default=None, description="column of times, to split by")
+    time: str | None = Field(
+        default=None, description="column of times: to split by, and for loggers that change"
+    )
     split_column: str | None = Field(
         default=None, description="column that says train, validation or test, or true for test"
     )
@@ -81,17 +87,24 @@ class ImportLogSettings(StageSettings):
         settings = cls(**values)
         if settings.digest is not None and settings.kind is not None:
             return settings  # the files may be gone when the results are not
-        mapping = settings.mapping(settings.open())
-        found = {"digest": settings.found_digest(), "kind": KINDS[mapping.labels]}
+        source = settings.open()
+        mapping = settings.mapping(source)
+        found: dict[str, Any] = {"digest": settings.found_digest(), "kind": KINDS[mapping.labels]}
+        if isinstance(source, OpenObd) and not settings.actions:
+            found["actions"] = source.items
         return cls(**{**values, **found})
 
     def open(self) -> OpenSource:
         """The files of the log."""
         if not self.logs:
             raise BadInput("import-log needs the files of a log; name them with --logs")
+        if self.layout is not None:
+            return open_obd(self.logs, LAYOUTS[self.layout])
         return find_source(self.logs).open()
 
     def found_digest(self) -> str:
+        if self.layout is not None:
+            return obd_source(self.logs, LAYOUTS[self.layout]).digest()
         return find_source(self.logs).digest()
 
     def mapping(self, source: OpenSource) -> LogMapping:
@@ -110,7 +123,7 @@ class ImportLogSettings(StageSettings):
             time=self.time,
             split=self.split_column,
         )
-        return resolve(wanted, source.names, source.dataset.schema, self.logs)
+        return resolve(wanted, source.names, source.schema, self.logs)
 
     @property
     def plan(self) -> SplitPlan:

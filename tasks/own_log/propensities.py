@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
+import numpy as np
 from pydantic import Field
 
 from multilogger.components.errors import BadInput
 from multilogger.components.own_log.complete_log import (
     complete_log,
+    read_times,
     repeat_own,
     write_by_policies,
     write_completed,
@@ -17,6 +19,7 @@ from multilogger.components.own_log.complete_log import (
 from multilogger.components.own_log.context_files import load_contexts
 from multilogger.components.own_log.write_log import CONTEXT_FOLDER, LOG_FOLDER, TEST_FOLDER
 from multilogger.components.propensities.policy_files import save_estimated
+from multilogger.components.propensities.time import later_hats
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
@@ -43,6 +46,9 @@ class PropensitiesSettings(StageSettings):
         description="needed: estimate what was not logged; always: the loggers' policies in any case, which "
         "-exact methods need; never: a row's own propensity stands for all loggers",
     )
+    time: bool = Field(
+        default=True, description="whether loggers may change over time, where the log says the time of rows"
+    )
     seed_of_folds: int = Field(default=0, ge=0, description="draws the folds of the estimate")
 
 
@@ -53,7 +59,7 @@ def all_logged(settings: PropensitiesSettings, inputs: Mapping[str, Artifact]) -
     return "all propensities were logged"
 
 
-@stage("propensities", version=1, skip=all_logged)
+@stage("propensities", version=2, skip=all_logged)
 def complete_propensities(settings: PropensitiesSettings, log: Artifact, run: StageRun) -> None:
     """Estimate the propensities that a log lacks, cross-fitted and calibrated, and check those it has."""
     facts, folders = load_facts(log), (log.folder, log.folder / TEST_FOLDER)
@@ -64,10 +70,13 @@ def complete_propensities(settings: PropensitiesSettings, log: Artifact, run: St
         return
     with run.progress("estimating propensities"):
         x = load_contexts(folders[0] / CONTEXT_FOLDER)
-        done, space = complete_log(folders[0] / LOG_FOLDER, x, facts.loggers, settings.seed_of_folds)
+        time = read_times(folders[0] / LOG_FOLDER) if settings.time else None
+        done, space = complete_log(folders[0] / LOG_FOLDER, x, facts.loggers, settings.seed_of_folds, time)
     write_completed(folders[0] / LOG_FOLDER, places[0] / LOG_FOLDER, done.log_propensities)
     test = load_contexts(folders[1] / CONTEXT_FOLDER)
-    write_by_policies(folders[1] / LOG_FOLDER, places[1] / LOG_FOLDER, test, done.policies, space)
+    later = None if time is None else read_times(folders[1] / LOG_FOLDER)
+    hats = None if time is None or later is None else later_hats(later, np.sort(time))
+    write_by_policies(folders[1] / LOG_FOLDER, places[1] / LOG_FOLDER, test, done.of_rows, space, hats)
     save_estimated(run.file(ESTIMATED_FILE), done.policies)
     run.file(REPORT).write_text(done.report.to_json() + "\n", encoding="utf-8")
     run.log_metrics(

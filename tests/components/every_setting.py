@@ -1,6 +1,7 @@
 """The settings of all methods in one, for tests that run every method alike."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def learn(
     seed: int,
     on_epoch: OnEpoch | None = None,
     checkpoint: Path | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Learned:
     """`learn` with what the method reads of the settings."""
-    return learning.learn(method, log, settings.of(method), seed, on_epoch, checkpoint)
+    return learning.learn(method, log, settings.of(method), seed, on_epoch, checkpoint, say)

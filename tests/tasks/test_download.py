@@ -3,6 +3,7 @@ import http.server
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -22,14 +23,21 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         return None
 
 
-@pytest.fixture
-def http_mirror(real_mirror: Path) -> Iterator[str]:
-    """The real files over HTTP, on loopback."""
-    handler = partial(QuietHandler, directory=str(real_mirror))
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """A folder over HTTP, on loopback."""
+    handler = partial(QuietHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
+
+
+@pytest.fixture
+def http_mirror(real_mirror: Path) -> Iterator[str]:
+    """The real files over HTTP."""
+    with serving(real_mirror) as address:
+        yield address
 
 
 def test_embedded_dataset_needs_nothing(tmp_path: Path) -> None:
@@ -120,6 +128,9 @@ def test_mirror_enters_the_key_by_content_or_address(tmp_path: Path, real_mirror
         ({"labels": None}, "need all of --train, --test, --features and --labels"),
         ({"train_path": "/nowhere/x.svm"}, "there is no file /nowhere/x.svm"),
         ({"features": 0}, "greater than or equal to 1"),
+        ({"features": 10**19}, "less than or equal to 16777216"),
+        ({"labels": 10**19}, "less than or equal to 10000"),
+        ({"labels": 1_000_000}, "less than or equal to 10000"),
     ],
 )
 def test_incomplete_own_files_are_refused(
@@ -139,7 +150,9 @@ def test_wrong_hash_is_refused(tmp_path: Path, real_mirror: Path, http_mirror: s
 def test_missing_files_are_said(tmp_path: Path, http_mirror: str) -> None:
     with pytest.raises(ValidationError, match=r"the mirror has no file .*tmc2007_train.svm.bz2"):
         DownloadSettings(dataset="tmc", mirror=str(tmp_path))
-    with pytest.raises(ValidationError, match=r"a mirror is a folder or an http\(s\) URL, got 'ftp://x'"):
+    with pytest.raises(
+        ValidationError, match=r"a mirror is a folder or an http\(s\) URL, without \? or #, got 'ftp://x'"
+    ):
         DownloadSettings(dataset="tmc", mirror="ftp://x")
     with pytest.raises(BadInput, match=r"could not fetch http.* in 3 attempts \(HTTPError 404\)"):
         download.call(DownloadSettings(dataset="tmc", mirror=http_mirror), {}, StageRun(tmp_path))
@@ -153,3 +166,15 @@ def test_page_instead_of_a_file_is_said(tmp_path: Path) -> None:
     settings = DownloadSettings(dataset="yeast", mirror=str(tmp_path / "mirror"))
     with pytest.raises(BadInput, match=r"yeast_train.svm.bz2 is not a readable multi-label svmlight file"):
         download.call(settings, {}, StageRun(tmp_path))
+
+
+def test_server_that_sends_too_much_is_left(tmp_path: Path) -> None:
+    folder = tmp_path / "mirror" / "multilabel"
+    folder.mkdir(parents=True)
+    (folder / "emotions_train.svm.bz2").write_bytes(bytes(2_000_000))
+    with serving(tmp_path / "mirror") as address:
+        settings = DownloadSettings(dataset="emotions", mirror=address)
+        with pytest.raises(BadInput, match=r"emotions_train.svm.bz2 is larger than 832,048 bytes"):
+            download.call(settings, {}, StageRun(tmp_path))
+        assert settings.identity() == settings.model_copy(update={"max_bytes": 5}).identity()
+    assert not list(tmp_path.glob("tmp*"))

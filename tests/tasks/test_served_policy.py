@@ -3,10 +3,8 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ import pandas as pd
 import pytest
 
 import multilogger as ml
+from tests.waiting import answers, free_port, wait_for
 
 ROWS = 240
 
@@ -58,9 +57,7 @@ POLICIES = {"one-of": lambda: learned("item", 1 / 3), "labels": lambda: learned(
 @contextmanager
 def server(model: Path, log: Path) -> Iterator[str]:
     """`mlflow models serve` on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "mlflow", "models", "serve", "-m", str(model), "--env-manager", "local"]
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -72,24 +69,12 @@ def server(model: Path, log: Path) -> Iterator[str]:
         )
     address = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 180
-        while not answers(f"{address}/ping"):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.5)
+        wait_for(lambda: answers(f"{address}/ping"), process, log.read_text)
         yield address
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(30)
-
-
-def answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address, timeout=10) as response:
-            return bool(response.status == 200)
-    except OSError:
-        return False
 
 
 def post(address: str, body: Any) -> tuple[int, Any]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.betting import betting_lower_bound
@@ -160,7 +160,7 @@ def _structure_bound(judged: Judged, number: int, logger: int, eta: float) -> fl
     if contexts < FEWEST_CONTEXTS:
         return -math.inf
     gain, error = structure_gain(judged, number, logger)
-    return gain - float(student.isf(eta, contexts - 1)) * error
+    return gain + float(stdtrit(contexts - 1, eta)) * error
 
 
 def structure_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:

@@ -5,13 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, cast
 
+from multilogger.components.learners.training.checkpoint import Say, load_checkpoint, save_checkpoint
 from multilogger.components.learners.training.record import EpochRecord, better
-from multilogger.components.learners.training.state import (
-    State,
-    load_checkpoint,
-    module_state,
-    save_checkpoint,
-)
+from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation
@@ -76,13 +72,15 @@ def train(
     checkpoint_every: int,
     on_epoch: OnEpoch,
     checkpoint: Path | None,
+    say: Say,
 ) -> Progress:
     """Run a learner to its end, from its last checkpoint if there is one, and restore the best weights.
 
-    `run` names the run, so that a checkpoint of another one is refused. `on_epoch` is called after the
-    checkpoint of that epoch is written; of the epochs that a checkpoint already holds the last is reported.
+    `run` names the run, so that a checkpoint of another one is refused; `say` is told of a damaged one.
+    `on_epoch` is called after the checkpoint of that epoch is written; of the epochs that a checkpoint holds
+    already, the last is reported.
     """
-    progress = None if checkpoint is None else _resume(learner, run, checkpoint)
+    progress = None if checkpoint is None else _resume(learner, run, checkpoint, say)
     if progress is not None:
         on_epoch(progress.records[-1])
     while progress is None or (progress.epoch < learner.epochs and not progress.stale(learner.patience)):
@@ -106,8 +104,8 @@ def _save(learner: Learner, run: dict[str, object], progress: Progress, folder: 
     save_checkpoint(folder, progress.epoch, state, facts)
 
 
-def _resume(learner: Learner, run: dict[str, object], folder: Path) -> Progress | None:
-    checkpoint = load_checkpoint(folder, run)
+def _resume(learner: Learner, run: dict[str, object], folder: Path, say: Say) -> Progress | None:
+    checkpoint = load_checkpoint(folder, run, say)
     if checkpoint is None:
         return None
     learner.restore(checkpoint.state.below("learner"))

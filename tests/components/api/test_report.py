@@ -66,6 +66,8 @@ def test_the_report(report: ml.EvaluationReport) -> None:
     assert report.recommendation in repr(report)
     assert report.recommended.name in report.recommendation
     assert "<table>" in report._repr_html_()
+    assert "balanced-ls" in repr(report)
+    assert report.smoothed["balanced-ls"].high < report.result.max_loss
     assert report.estimates["balanced"].bernstein is not None  # by the loggers' policies
     figure = report.plot()
     assert next(axes.get_xlabel() for axes in figure.axes) == "estimated risk (lower is better)"

@@ -1,4 +1,7 @@
 import bz2
+import contextlib
+import gzip
+import types
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,32 @@ def test_reads_labels_features_and_a_row_without_labels(tmp_path: Path) -> None:
     expected = np.array([[1, 2, 3, 4], [0.5, 1, 1, 0], [2, 0, 0, -1.5]])
     np.testing.assert_allclose(np.asarray(data.x, dtype=float), expected)
     np.testing.assert_array_equal(data.y, [[1, 0, 1], [0, 0, 0], [0, 1, 0]])
+
+
+@pytest.mark.parametrize("filling", ["0 1:1\n", " ", "#", "0"])
+@pytest.mark.parametrize("packed", [bz2, gzip])
+def test_no_more_text_is_unpacked_than_the_shape_can_need(
+    tmp_path: Path, packed: types.ModuleType, filling: str
+) -> None:
+    """A few kilobytes can hold gigabytes, in many lines or in one."""
+    spec = DatasetSpec("tiny", features=4, labels=3, n_train=2, n_test=2)
+    path = tmp_path / f"tiny.{ {bz2: 'bz2', gzip: 'gz'}[packed] }"
+    path.write_bytes(packed.compress(filling.encode() * 3_000_000))
+    message = rf"has more than {spec.most_bytes:,} bytes of text, .* --set download.max_bytes=N"
+    with pytest.raises(BadInput, match=message):
+        read_svmlight(path, spec, 2)
+    with pytest.raises(BadInput, match="has more than 1,000 bytes"):
+        read_splits(path, path, SPEC, lambda: None, most_bytes=1000)
+
+
+@pytest.mark.parametrize("packed", [bz2, gzip])
+def test_flipped_bytes_of_a_packed_file_are_said(tmp_path: Path, packed: types.ModuleType) -> None:
+    good = packed.compress(GOOD.encode() * 50)
+    for place in range(len(good)):
+        path = tmp_path / f"tiny.{ {bz2: 'bz2', gzip: 'gz'}[packed] }"
+        path.write_bytes(good[:place] + bytes([good[place] ^ 0x55]) + good[place + 1 :])
+        with contextlib.suppress(BadInput):  # gzip has a time and a name that nobody reads
+            read_svmlight(path, SPEC, None)
 
 
 def test_thin_data_stays_sparse(tmp_path: Path) -> None:

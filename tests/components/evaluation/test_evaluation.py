@@ -149,3 +149,26 @@ def test_picture_has_both_formats_and_the_same_bytes_twice(tmp_path: "pytest.Tem
     assert first[0].startswith(b"\x89PNG")
     assert b"<svg" in first[1]
     assert b"balanced-sn" in first[1] or b"<use" in first[1]
+
+
+def test_smoothed_intervals_hold_and_are_narrower_than_bernstein_ones() -> None:
+    world, logs, held, narrower = make_world("poor"), 30, dict[str, int](), 0
+    for seed in range(logs):
+        rng = np.random.default_rng([seed, 79])
+        scored = world.draw(100, (2, 2), rng)
+        found = evaluate_policy(scored.log, None, Request(replicates=20), rng)
+        for one in found.smoothed:
+            held[one.name] = held.get(one.name, 0) + (one.low <= world.risk <= one.high)
+        cut = next(row.bernstein for row in found.estimates if row.name == "balanced-clipped")
+        smooth = next(one for one in found.smoothed if one.name == "balanced-ls")
+        assert cut is not None
+        narrower += smooth.high - smooth.low < cut.high - cut.low
+    assert list(held) == ["naive-ls", "naive-ix", "balanced-ls", "balanced-ix"]
+    assert min(held.values()) >= 0.95 * logs
+    assert narrower == logs
+
+
+def test_without_propensities_of_other_loggers_only_naive_weights_are_smoothed() -> None:
+    scored = make_world("good").draw(100, (2, 2), np.random.default_rng(1))
+    found = evaluated(replace(scored, log=replace(scored.log, log_average=None)))
+    assert [one.name for one in found.smoothed] == ["naive-ls", "naive-ix"]

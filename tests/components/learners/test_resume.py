@@ -76,11 +76,76 @@ def test_finished_run_is_not_trained_again(log: TrainingLog, quick: EverySetting
     np.testing.assert_array_equal(again.policy.logits(log.x), first.policy.logits(log.x))
 
 
-def test_checkpoint_is_two_files_without_pickle(
+def test_checkpoint_is_two_files_without_pickle_and_the_one_before_is_kept(
     log: TrainingLog, quick: EverySetting, tmp_path: Path
 ) -> None:
     learn("weighted-reg", log, replace(quick, epochs=8), 0, checkpoint=tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "epoch-8.safetensors"]
+    arrays = [f"epoch-{8 - quick.checkpoint_every}.safetensors", "epoch-8.safetensors"]
+    found = sorted(path.name for path in tmp_path.iterdir())
+    assert found == ["checkpoint-before.json", "checkpoint.json", *arrays]
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def fill_with_noise(path: Path) -> None:
+    path.write_bytes(np.random.default_rng(0).bytes(path.stat().st_size))
+
+
+def flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) * 2 // 3] ^= 1
+    path.write_bytes(content)
+
+
+def make_a_list(path: Path) -> None:
+    path.write_text("[1, 2]")
+
+
+DAMAGES = (empty, halve, fill_with_noise, flip_a_byte, make_a_list, Path.unlink)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["checkpoint.json", "epoch-3.safetensors"])
+def test_damaged_checkpoint_is_said_and_the_one_before_is_gone_on_from(
+    name: str, damage: Callable[[Path], None], log: TrainingLog, quick: EverySetting, tmp_path: Path
+) -> None:
+    settings = replace(quick, epochs=4, checkpoint_every=1)
+    unbroken = learn("naive", log, settings, 7)
+    with pytest.raises(Killed):
+        learn("naive", log, settings, 7, kill_after(3), tmp_path)
+    damage(tmp_path / name)
+    heard: list[int] = []
+    said: list[str] = []
+    resumed = learn(
+        "naive", log, settings, 7, lambda record: heard.append(record.epoch), tmp_path, said.append
+    )
+    assert heard == [2, 3, 4]
+    gone = damage is Path.unlink and name == "checkpoint.json"  # as after a kill between two renames
+    assert [("is damaged" in line, "\n" in line) for line in said] == ([] if gone else [(True, False)])
+    assert repr(resumed.records) == repr(unbroken.records)
+    assert not list(tmp_path.glob("*.draft"))
+
+
+@pytest.mark.parametrize("damage", DAMAGES[:-1])
+def test_learning_starts_anew_where_no_checkpoint_is_whole(
+    damage: Callable[[Path], None], log: TrainingLog, quick: EverySetting, tmp_path: Path
+) -> None:
+    settings = replace(quick, epochs=4, checkpoint_every=1)
+    with pytest.raises(Killed):
+        learn("naive", log, settings, 7, kill_after(3), tmp_path)
+    for path in tmp_path.glob("*.json"):
+        damage(path)
+    heard: list[int] = []
+    said: list[str] = []
+    learn("naive", log, settings, 7, lambda record: heard.append(record.epoch), tmp_path, said.append)
+    assert heard == [1, 2, 3, 4]
+    assert said[-1] == "no whole checkpoint is left: learning starts anew"
 
 
 def test_checkpoint_of_another_layout_is_not_gone_on_from(
@@ -91,7 +156,8 @@ def test_checkpoint_of_another_layout_is_not_gone_on_from(
     with pytest.raises(Killed):
         learn("naive", log, settings, 7, kill_after(2), tmp_path)
     index = json.loads((tmp_path / "checkpoint.json").read_text())
-    (tmp_path / "checkpoint.json").write_text(json.dumps({k: v for k, v in index.items() if k != "layout"}))
+    earlier = {name: value for name, value in index.items() if name not in ("checksum", "sha256")}
+    (tmp_path / "checkpoint.json").write_text(json.dumps(earlier | {"layout": 3}))
     heard: list[int] = []
     learn("naive", log, settings, 7, lambda record: heard.append(record.epoch), tmp_path)
     assert heard == [1, 2, 3, 4]

@@ -10,6 +10,8 @@ import pytest
 import multilogger as ml
 from multilogger.components.log_formats.obd import read_obd
 from multilogger.flows.cli.log_options import log_name, own_log
+from multilogger.flows.pipelines.registered_logs import with_registered_log
+from multilogger.tasks.own_log.import_settings import ImportLogSettings
 
 USERS = ",".join(f"user_feature_{i}" for i in range(4))
 HEAD = f",timestamp,item_id,position,click,propensity_score,{USERS},user-item_affinity_0,user-item_affinity_1"
@@ -114,6 +116,39 @@ def test_export_for_the_commands(tmp_path: Path) -> None:
     assert table.num_rows == 5
     named = [settings[f"import-log.{one}"] for one in ("reward", "propensity", "logger", "time")]
     assert set(named) <= set(table.column_names)
+
+
+def test_registered_logs_read_the_published_layout(tmp_path: Path) -> None:
+    settings = with_registered_log("obd-men", str(write(tmp_path)), {"import-log.split_by": "context"})
+    values = {name.partition(".")[2]: value for name, value in settings.items()}
+    built = ImportLogSettings.build(values)
+    assert (built.actions, built.kind, built.split_by) == (("0", "1"), "one-of", "context")
+    source = built.open()
+    mapping = built.mapping(source)
+    assert mapping.features == (
+        "position",
+        "user_feature_0",
+        "user_feature_1",
+        "user_feature_2",
+        "user_feature_3",
+    )
+    assert mapping.time == "timestamp"
+    rows = list(source.batches([*mapping.named, *mapping.features]))
+    assert [one.where.split("/")[-3] for one in rows] == ["bts", "random"]
+    assert rows[0].table.column("position").to_pylist() == ["2", "1", "1"]
+    np.testing.assert_allclose(
+        rows[0].matrix(mapping.propensities, ""), [[0.75, 0.5], [0.9, 0.5], [0.125, 0.5]]
+    )
+    items = tmp_path / "obd" / "random" / "men" / "item_context.csv"
+    items.write_text(items.read_text().replace("bb", "dd"))
+    assert built.found_digest() != built.digest
+
+
+def test_registered_logs_need_files_on_this_machine() -> None:
+    assert with_registered_log("shop", None, {}) == {}
+    for mirror in (None, "https://example.org"):
+        with pytest.raises(ml.BadInput, match=r"obd-all is read from files on this machine.*with --mirror"):
+            with_registered_log("obd-all", mirror, {})
 
 
 class Uniform:

@@ -4,9 +4,7 @@ import errno
 import os
 import re
 import signal
-import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.registry import STAGES
 from tests.flows.pipelines.test_killing import servers_below
+from tests.waiting import free_port, wait_for
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -290,9 +289,12 @@ def test_ephemeral_server_by_default(command: str, tmp_path: Path, monkeypatch: 
         [command, "prepare"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     servers = {0}
-    while process.poll() is None:
+
+    def ended() -> bool:
         servers.add(servers_below(process.pid))
-        time.sleep(0.5)
+        return process.poll() is not None
+
+    wait_for(ended, pause=0.5)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     assert servers == {0, 1}
@@ -303,9 +305,7 @@ def test_ephemeral_server_by_default(command: str, tmp_path: Path, monkeypatch: 
 
 def test_ui_serves_this_store_and_stops_on_interrupt(typed: Cli, command: str, store_root: Path) -> None:
     Tracker(Store(store_root).open()).experiment("digits")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen([command, "ui", "--port", str(port)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,20 +12,15 @@ from mlflow.entities import Run
 
 from multilogger.flows.pipelines.prepare import prepare
 from multilogger.flows.servers.session import PROGRAM
+from tests.waiting import WAIT_SECONDS, wait_for
 
-WAIT_SECONDS = 600  # of a busy machine
 STAGES = ("download", "reduce", "train-loggers", "replay")
 
 
 def wait_for_temporary_folder(process: subprocess.Popen[bytes], store_root: Path, stage: str) -> Path:
     """Return as soon as the stage has begun to write."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        found = list((store_root / "artifacts" / stage).glob(".*"))
-        if found:
-            return found[0]
-        time.sleep(0.001)
-    raise AssertionError(f"{stage} never began; the process ended with {process.poll()}")
+    folder = store_root / "artifacts" / stage
+    return wait_for(lambda: list(folder.glob(".*")), process, lambda: f"{stage} never began", pause=0.001)[0]
 
 
 def servers_below(pid: int) -> int:

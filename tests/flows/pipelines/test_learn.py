@@ -3,7 +3,6 @@
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from multilogger.tasks.evaluate import load_evaluation
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
 from multilogger.tasks.train_loggers import load_scores
+from tests.waiting import wait_for
 
 QUICK = {"learn.epochs": 3, "learn.hidden": [8], "learn.warm_start": 0}
 
@@ -172,11 +172,7 @@ def test_killed_learning_goes_on_from_its_checkpoint(
     settings = {"learn.epochs": 80, "learn.patience": 80, "learn.checkpoint_every": 2, "learn.hidden": [8]}
     options = [f"--set={name}={str(value).strip('[]')}" for name, value in settings.items()]
     process = subprocess.Popen([command, "learn", "--method", "naive", *options], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 600  # of a busy machine
-    while not list((store_root / "checkpoints").glob("*/checkpoint.json")):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: list((store_root / "checkpoints").glob("*/checkpoint.json")), process, pause=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     resumed = learn(method="naive", settings=settings)

@@ -14,6 +14,7 @@ from typing import Any
 
 TRIES = 5
 WAIT_SECONDS = 300  # for an answer of a busy machine
+SHOWN = 6
 
 
 def ask(api: str, path: str, question: dict[str, Any] | None = None) -> Any:
@@ -49,6 +50,29 @@ def runs_of(api: str, deployment: str, **flow_runs: Any) -> list[dict[str, Any]]
         {"deployments": {"name": {"any_": [deployment]}}, "flow_runs": flow_runs},
     )
     return found
+
+
+def unbroken_runs_of(api: str, deployment: str) -> list[dict[str, Any]]:
+    """All runs of a deployment, none of which has failed: nobody need wait for one that has."""
+    found = runs_of(api, deployment)
+    broken = [run for run in found if run["state_type"] in ("FAILED", "CRASHED", "CANCELLED")]
+    assert not broken, histories_of(api, broken)
+    return found
+
+
+def histories_of(api: str, runs: list[dict[str, Any]]) -> str:
+    """The states of the first runs with their times, to be read; later ones only wait for the clock."""
+    return "\n".join(
+        [f"{len(runs)} runs"]
+        + [
+            f"{run['name']}, due {run['expected_start_time']}: "
+            + ", ".join(
+                f"{state['name']} {state['timestamp']} {state['message'] or ''}".strip()
+                for state in states_of(api, run)
+            )
+            for run in sorted(runs, key=lambda run: str(run["expected_start_time"]))[:SHOWN]
+        ]
+    )
 
 
 def states_of(api: str, run: dict[str, Any]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from mlflow import MlflowClient
 
 from multilogger.flows.reproduction.reproduce import Reproduced, reproduce
 from multilogger.tasks.engine.store import Store
+from tests.waiting import wait_for
 
 QUICK = {"learn.epochs": 2, "learn.checkpoint_every": 1}
 TOO_HIGH = {"learn.lambda_floor": 0.6}  # of two loggers; only a weighted learner minds
@@ -122,15 +123,14 @@ def test_killed_anywhere_it_goes_on_to_the_same_bytes(
     process = subprocess.Popen(
         [command, *arguments, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    _wait_until(lambda: any((store_root / "artifacts" / "evaluate").glob("[0-9a-f]*")))
-    assert process.poll() is None
+    wait_for(lambda: any((store_root / "artifacts" / "evaluate").glob("[0-9a-f]*")), process)
     workers = _children(process.pid)
     os.kill(workers[0], signal.SIGKILL)  # a worker dies: its cell is lost, and tried again in a new pool
     time.sleep(3)
     workers = _children(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    _wait_until(lambda: not any(_is_alive(worker) for worker in workers))
+    wait_for(lambda: not any(_is_alive(worker) for worker in workers))
 
     reproduce("table2", ["digits"], methods, 2, out=str(out), settings=epochs, workers=1)
     assert (out / "table2.csv").read_bytes() == (undisturbed / "table2.csv").read_bytes()
@@ -148,11 +148,3 @@ def _children(pid: int) -> list[int]:
 def _is_alive(pid: int) -> bool:
     shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return bool(shown.stdout.strip()) and not shown.stdout.startswith("Z")
-
-
-def _wait_until(true: Callable[[], bool], seconds: float = 600.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        time.sleep(0.1)

@@ -4,10 +4,8 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,22 +18,22 @@ from multilogger.flows.reproduction.plan import check_plan
 from multilogger.flows.reproduction.reproduce import reproduce
 from multilogger.flows.reproduction.scope import from_any_folder, reproduce_parameters
 from multilogger.flows.reproduction.serve import checked_schedule
-from tests.flows.reproduction.prefect_api import ask, runs_of, states_of, trigger, trigger_by_api
+from tests.flows.reproduction.prefect_api import (
+    ask,
+    histories_of,
+    runs_of,
+    states_of,
+    trigger,
+    trigger_by_api,
+    unbroken_runs_of,
+)
+from tests.waiting import WAIT_SECONDS, wait_for
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
-WAIT_SECONDS = 600
 CHEAP = ["table2", "--dataset", "digits", "--method", "crf", "--seeds", "1", "--workers", "1"]
-
-
-def wait_for(what: Callable[[], Any], process: subprocess.Popen[str] | None = None) -> Any:
-    """What is found in the end; a process that is to bring it about must not end before."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < deadline:
-        assert process is None or process.poll() is None
-        if found := what():
-            return found
-        time.sleep(0.5)
-    raise AssertionError("it never happened")
+# A run is due soon after the runner is ready, whenever that is: a date that is chosen before may have passed.
+# Not every minute: on a busy machine, runs would come faster than they end.
+OFTEN = "*/2 * * * *"
 
 
 @contextmanager
@@ -61,15 +59,6 @@ def serving(command: str, name: str, *options: str) -> Iterator[subprocess.Popen
         if process.poll() is None:
             process.terminate()
         process.communicate(timeout=WAIT_SECONDS)
-
-
-def soon() -> str:
-    """A schedule, UTC, that is first due in half a minute to one and a half.
-
-    Then every tenth minute: on a busy machine, runs that are due every minute come faster than they end.
-    """
-    first = datetime.now(UTC) + timedelta(seconds=90)
-    return f"{first.minute % 10}-59/10 * * * *"
 
 
 def descendants(root: int) -> list[str]:
@@ -101,7 +90,7 @@ def test_runs_by_the_clock_and_by_hand_one_at_a_time(
     for seed in (0, 1):
         learn("digits", "crf", seed)  # one run has something to compute, the others are quick
     out = ["--out", str(tmp_path / "out")]
-    with serving(command, "clock", *CHEAP, *out, "--cron", soon()) as process:
+    with serving(command, "clock", *CHEAP, *out, "--cron", OFTEN) as process:
         again = typed("serve", "--name", "clock", *CHEAP)
         assert (again.returncode, again.stderr.count("\n")) == (2, 1)
         assert "reproduce/clock is being served already" in again.stderr
@@ -109,15 +98,16 @@ def test_runs_by_the_clock_and_by_hand_one_at_a_time(
         first = trigger("clock", "seeds=2")
         second = trigger_by_api(prefect_server, "clock", methods=["logger-1"])
 
-        def completed(**which: Any) -> list[dict[str, Any]]:
-            return runs_of(prefect_server, "clock", state={"type": {"any_": ["COMPLETED"]}}, **which)
-
         def all_done() -> list[dict[str, Any]]:
-            by_hand = completed(id={"any_": [first, second]})
-            by_clock = [run for run in completed() if run["auto_scheduled"]]
+            done = [r for r in unbroken_runs_of(prefect_server, "clock") if r["state_type"] == "COMPLETED"]
+            by_hand = [run for run in done if run["id"] in (first, second)]
+            by_clock = [run for run in done if run["auto_scheduled"]]
             return [*by_hand, *by_clock] if len(by_hand) == 2 and by_clock else []
 
-        done = wait_for(all_done, process)
+        def came() -> str:
+            return histories_of(prefect_server, runs_of(prefect_server, "clock"))
+
+        done = wait_for(all_done, process, came)
         by_id = {run["id"]: run for run in done}
         assert by_id[first]["parameters"]["seeds"] == 2
         assert by_id[second]["parameters"]["methods"] == ["logger-1"]
@@ -148,6 +138,7 @@ def test_stopping_ends_the_run_in_progress(
         run = trigger_by_api(prefect_server, "long")
 
         def working() -> list[str]:
+            unbroken_runs_of(prefect_server, "long")
             found = descendants(process.pid)
             return found if list((store_root / "artifacts").glob("replay/*")) else []
 

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from multilogger.flows.servers.child_process import (
 )
 from multilogger.tasks.engine.locks import FileLock, is_held
 from multilogger.tasks.engine.store import Store
+from tests.waiting import wait_for
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
@@ -37,16 +37,11 @@ def alive(pid: int) -> bool:
 
 def ends(pid: int) -> bool:
     """Whether a process ends in time: a signal to a group reaches its members one by one."""
-    until = time.monotonic() + 50
-    while alive(pid) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not alive(pid)
+    return wait_for(lambda: not alive(pid), pause=0.02, seconds=50)  # it would sleep for longer
 
 
 def first_number(path: Path) -> int:
-    while not path.read_text().strip():
-        time.sleep(0.02)
-    return int(path.read_text().split()[0])
+    return int(wait_for(lambda: path.read_text().split(), pause=0.02)[0])
 
 
 @pytest.fixture(autouse=True)

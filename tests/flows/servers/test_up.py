@@ -4,7 +4,6 @@ import json
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,15 +20,9 @@ from multilogger.flows.servers.local_server import (
 )
 from multilogger.flows.servers.session import running_server
 from multilogger.tasks.engine.store import Store
+from tests.waiting import WAIT_SECONDS, free_port, wait_for
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
-WAIT_SECONDS = 300  # of a busy machine; nothing here takes so long on an idle one
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def processes_of(*ports: int) -> list[str]:
@@ -84,9 +77,12 @@ def test_killed_it_leaves_servers_that_the_next_one_ends_and_later_commands_use_
 
         ephemeral: list[Path] = []
         done = subprocess.Popen([command, "prepare"], stdout=subprocess.PIPE, text=True)
-        while done.poll() is None:
-            ephemeral += (lone_store / "locks").glob("server-ephemeral-*")
-            time.sleep(0.05)
+
+        def ended() -> bool:
+            ephemeral.extend((lone_store / "locks").glob("server-ephemeral-*"))
+            return done.poll() is not None
+
+        wait_for(ended, pause=0.05)
         output, _ = done.communicate()
         assert done.returncode == 0
         assert not ephemeral

@@ -4,11 +4,8 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +20,7 @@ from multilogger.tasks.engine.artifact import manifest_of
 from multilogger.tasks.engine.execution import NotCached, Status
 from multilogger.tasks.engine.progress import SilentBar, watched_by
 from multilogger.tasks.engine.store import Store
+from tests.waiting import answers, free_port, wait_for
 
 RESTORED = {"download": "restored", "reduce": "skipped", "train-loggers": "restored", "replay": "restored"}
 ROWS = "log/logger=1/pass=2/rows.parquet"
@@ -228,9 +226,7 @@ def test_refreshed_stage_is_computed_though_mlflow_has_it(
 def mlflow_server(tmp_path: Path, migrated_mlflow: Path) -> Iterator[str]:
     """A real MLflow server that keeps files itself."""
     database = shutil.copy(migrated_mlflow, tmp_path / "server.db")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable, "-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{database}",
         "--artifacts-destination", str(tmp_path / "server-files"), "--port", str(port), "--workers", "1",
@@ -238,15 +234,7 @@ def mlflow_server(tmp_path: Path, migrated_mlflow: Path) -> Iterator[str]:
     with (tmp_path / "server.log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        deadline = time.monotonic() + 600  # of a busy machine
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
-                break
-            except OSError:
-                assert server.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
+        wait_for(lambda: answers(f"http://127.0.0.1:{port}/health"), server, Path(log.name).read_text)
         yield f"http://127.0.0.1:{port}"
     finally:
         os.killpg(server.pid, signal.SIGTERM)

@@ -63,6 +63,25 @@ def test_gaps_are_filled_and_what_was_logged_is_kept(tmp_path: Path) -> None:
     assert 0.2 < report["own_share"] < 0.45
 
 
+def test_a_logger_that_changes_is_known_by_the_time_of_the_row(tmp_path: Path) -> None:
+    frame, rng = shop_frame(1200), np.random.default_rng(0)
+    old = (frame["policy"] == "old").to_numpy()
+    late = np.linspace(0, 1, len(frame)) > 0.5
+    likely = np.where(rng.random(len(frame)) < 0.9, np.where(late, "tea", "jam"), "pie")
+    frame.loc[old, "item_id"] = likely[old]
+    frame.loc[old, "pscore"] = np.nan
+    log = import_shop(frame, tmp_path, time="at", features="user_*")
+    found = {}
+    for time in (False, True):
+        settings = PropensitiesSettings(time=time)
+        done = run_stage(complete_propensities, settings, tmp_path / f"time-{time}", log=log)
+        report = json.loads((done.folder / "propensities.json").read_text())
+        acted = pq.read_table(done.folder / "test" / "log").column("logger").to_numpy() == 1
+        held_out = propensities_of(done, "test/log")[acted, 1]
+        found[time] = report["loggers"][1]["log_likelihood"], held_out.mean()
+    assert min(np.array(found[True]) - np.array(found[False])) > 0.2
+
+
 def test_own_propensities_may_stand_for_all(tmp_path: Path) -> None:
     log = import_shop(shop_frame(), tmp_path)
     settings = PropensitiesSettings(fit=Fit.NEVER)

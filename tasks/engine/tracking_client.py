@@ -1,0 +1,55 @@
+"""The way to MLflow's store: opened once, with every reason that it does not open in one line."""
+
+import getpass
+import os
+
+from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
+
+from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.locks import FileLock
+from multilogger.tasks.engine.store import Store
+
+EXTRAS = {"psycopg2": "postgres", "pymysql": "mysql", "MySQLdb": "mysql"}
+"""The extra of ours that has the driver of a database."""
+
+
+def open_client(store: Store) -> MlflowClient:
+    """MLflow's client of the store, whose tables are made if there are none."""
+    try:
+        # a fresh database breaks when several open it at once
+        with FileLock(store.locks / "mlflow-setup"):
+            if (own := store.own_database) is not None and not own.exists():
+                # a migration that is cut off leaves a file that MLflow refuses
+                draft = own.with_suffix(".draft")
+                draft.unlink(missing_ok=True)
+                MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
+                draft.rename(own)
+            client = MlflowClient(tracking_uri=store.tracking_uri)
+            client.search_experiments(max_results=1)
+    except ModuleNotFoundError as error:
+        raise BadInput(_missing_driver(error.name or "", store.tracking_uri)) from error
+    except (MlflowException, SQLAlchemyError) as error:
+        if "disk is full" in str(error):
+            raise
+        reason = str(error).splitlines()[0][:150]
+        raise BadInput(
+            f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
+            "start that server, or move a damaged database file away: results stay cached without it"
+        ) from error
+    return client
+
+
+def _missing_driver(module: str, address: str) -> str:
+    extra = EXTRAS.get(module)
+    remedy = f"pip install 'multilogger[{extra}]'" if extra else f"install the package that has {module}"
+    return f"MLflow's store at {address} needs the Python module {module}, which is missing: {remedy}"
+
+
+def user_name() -> str:
+    """Who runs this; in a container the number of a user may have no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

@@ -1,0 +1,39 @@
+"""What a message shows of an address."""
+
+import pickle
+
+import pytest
+
+from multilogger.components.errors import BadInput, without_secrets
+
+SHOWN = {
+    "https://anna:geheim@host/x": "https://***@host/x",
+    "at postgresql+psycopg2://u:p@ss@db:5432/runs (no)": "at postgresql+psycopg2://***@db:5432/runs (no)",
+    "https://geheim@host": "https://***@host",
+    "mysql://u:sla/sh@db/x": "mysql://***@db/x",
+    "postgresql://db/x?user=u&password=geheim&a=1": "postgresql://db/x?user=u&password=***&a=1",
+    "two: http://a:b@c and http://d:e@f/": "two: http://***@c and http://***@f/",
+    "https://host/x?access_token=geheim": "https://host/x?access_token=***",
+}
+KEPT = (
+    "https://host:8080/a@b",
+    "sqlite:////data/me@home/mlflow.db",
+    "mail me@example.org",
+    "http://127.0.0.1:4200/api",
+    "key=value",
+)
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_logins_are_hidden(text: str) -> None:
+    assert without_secrets(text) == SHOWN[text]
+    assert str(BadInput(text)) == SHOWN[text]
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_other_text_is_kept(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_message_survives_the_way_to_another_process() -> None:
+    assert str(pickle.loads(pickle.dumps(BadInput("got 3")))) == "got 3"
