@@ -1,7 +1,7 @@
 """Stage: bandit log -> a policy, by any of the methods."""
 
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,7 @@ from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import stage
 from multilogger.tasks.engine.stage_run import StageRun
+from multilogger.tasks.guard_check import keep_guard
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import (
     ESTIMATED_FILE,
@@ -37,13 +38,11 @@ from multilogger.tasks.log_files import (
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.guard import Guard
     from multilogger.components.learners.training.record import EpochRecord
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.memory import TrainingLog
     from multilogger.components.policies.policy import LearnedPolicy
 
-GUARD_FILE = "guard.json"
 POLICY_FILES = ("policy.safetensors", "policy.json")
 
 
@@ -116,7 +115,7 @@ def _learned(
     if learned.verdict is not None:
         run.save_json("portfolio.json", verdict_facts(learned.verdict))
     if learned.guard is not None:
-        _log_guard(learned.guard, run)
+        keep_guard(method, learned.guard, load_facts(data).loggers, run)
     if learned.starts:
         run.save_json("starts.json", [one._asdict() for one in learned.starts])
     calibrated = learned.blind is not None and not METHODS[method].saw_labels
@@ -131,16 +130,6 @@ def _learned(
         elif learned.blind is not None:
             check_calibration(method, learned.blind, training_log, run)
     return learned.policy
-
-
-def _log_guard(guard: "Guard", run: StageRun) -> None:
-    """How the policy stands against the best logger of its log."""
-    facts = {**asdict(guard), "worse": guard.worse}
-    run.save_json(
-        GUARD_FILE, {n: None if isinstance(v, float) and np.isnan(v) else v for n, v in facts.items()}
-    )
-    metrics = {"gain": guard.gain, "standard_error": guard.standard_error, "rows": guard.effective_rows}
-    run.log_metrics({f"guard/{name}": value for name, value in metrics.items() if np.isfinite(value)})
 
 
 def wants_policies(method: str, numbers: Settings) -> bool:

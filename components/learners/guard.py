@@ -45,21 +45,40 @@ class Guard:
         """Whether it is no better by its own estimate."""
         return self.gain <= 0
 
-    def line(self, method: str) -> str | None:
+    @property
+    def unknown(self) -> bool:
+        """Whether next to no row speaks of the policy."""
+        return math.isnan(self.gain) or (not self.adds and self.effective_rows < FEWEST_ROWS)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a gain could be chance."""
+        return self.gain <= SURE * self.standard_error
+
+    def short(self, name: str = "") -> str:
+        """The same in a few words for a table, where the logger has this name; empty where all is well."""
+        name = name or f"logger-{self.logger + 1}"
+        if self.worse:
+            return f"worse than {name} on its own estimate"
+        if self.unknown:
+            return f"next to no row speaks of it, {name} is known"
+        return f"not shown to be better than {name}" if self.in_doubt else ""
+
+    def line(self, method: str, name: str = "") -> str | None:
         """What a person should know, with the better alternative; None where all is well."""
-        name = f"logger-{self.logger + 1}"
+        name = name or f"logger-{self.logger + 1}"
         rest = ", if the loss adds up over labels" if self.adds else ""
         if self.worse:
             return (
                 f"worse than {name} on its own estimate: {method} loses {-self.gain:.3f} more than its "
                 f"{self.mean_loss:.3f}{rest}; keep {name}, or learn with auto"
             )
-        if math.isnan(self.gain) or (not self.adds and self.effective_rows < FEWEST_ROWS):
+        if self.unknown:
             return (
                 f"next to no row speaks of what {method} learned ({self.effective_rows:.1f} effective rows "
                 f"of {self.rows:,}): nothing is known of it; keep {name}, or learn with auto"
             )
-        if self.gain <= SURE * self.standard_error:
+        if self.in_doubt:
             return (
                 f"{method} is not shown to be better than {name}: it loses {self.gain:.3f} less than its "
                 f"{self.mean_loss:.3f} on its own estimate{rest}, with a standard error of "
@@ -77,7 +96,8 @@ def guard(log: LearnerLog, logits: Matrix, p: Matrix | None) -> Guard:
     judged = judge(log, FoldedModel(FORMS[log.space.name], chances), [logits], imitate=False)
     best, _ = best_logger(judged.own_losses, judged.rows)
     one = judged.candidates[0]
-    effective = one.mass**2 / one.squares if one.squares > 0 else 0.0
+    # Of weights that are all next to nothing Kish's count is high; their sum is not.
+    effective = min(one.mass**2 / one.squares, one.mass) if one.squares > 0 else 0.0
     adds = labels and knows and effective < ENOUGH_ROWS
     if adds or (not labels and p is not None):
         gain, error = structure_gain(judged, 0, best)

@@ -111,8 +111,6 @@ def learn(
     starts = learner.starts() if isinstance(learner, HasStarts) else ()
     if not isinstance(learner, HasVerdict):
         against = None if found.saw_labels else guard(log, policy.logits(log.x), blind)
-        line = None if against is None else against.line(method)
-        notes = notes if line is None else (*notes, line)
         return Learned(policy, progress.best, progress.records, notes, blind, starts=starts, guard=against)
     notes = (*learner.notes(), *notes)
     return Learned(policy, progress.best, progress.records, notes, blind, learner.verdict, starts)

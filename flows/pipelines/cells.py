@@ -16,6 +16,7 @@ from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation
+from multilogger.tasks.guard_check import guard_note
 
 
 class Cell(BaseModel):
@@ -98,6 +99,7 @@ class Cell(BaseModel):
             additivity_p=None if policy is None else additivity_p_value(policy),
             calibration_p=None if calibration is None else calibration[0],
             calibration_off=None if calibration is None else calibration[1],
+            note="" if policy is None else guard_note(policy),
             page=page,
             **self._place(),
         )
