@@ -17,7 +17,7 @@ import numpy as np
 
 BATCH = 250_000
 ACTIONS, NUMBERS = 4, 4
-STEPS = ("make", "import", "learn")
+STEPS = ("make", "check", "import", "learn")
 
 
 def make(path: Path, rows: int) -> None:

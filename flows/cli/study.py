@@ -31,7 +31,7 @@ def study(
         it = data.chosen("learn")
 
         def check() -> None:
-            from multilogger.flows.study.study import USUAL_METHODS, study_cells
+            from multilogger.flows.study.plan import USUAL_METHODS, study_cells
 
             check_folder(out)
             study_cells(it.dataset, methods or list(USUAL_METHODS), seeds, preset, it.mirror, it.settings)
