@@ -35,7 +35,7 @@ class NetworkStack(nn.Module):
         return x
 
 
-def _shared(parameters: Sequence[nn.Parameter]) -> nn.Parameter:
+def _shared(parameters: Sequence[Tensor]) -> nn.Parameter:
     """One parameter (K, ...) of which each of K is from now on a part."""
     stack = nn.Parameter(torch.stack([one.detach() for one in parameters]))
     for k, one in enumerate(parameters):

@@ -85,7 +85,7 @@ def loss_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     own = _losses(result.method, result.exp, result.greedy, loss_words(outcomes))
     rows = [own, *(row for row in policy_rows(outcomes) if row["policy"] != result.method)]
     note = guard_note(outcomes["learn"].artifact) if "learn" in outcomes else ""
-    return [row | {"note": note if row is own else ""} for row in rows] if note else rows
+    return [{**row, "note": note if row is own else ""} for row in rows] if note else rows
 
 
 def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:

@@ -98,13 +98,13 @@ class Together:
         order = torch.stack([one[steps % len(one)] for one in orders])
         for groups in torch.split(order, model.settings.batch_of(len(model.x)), dim=1):
             contexts = model.context[groups]
-            x = self.x.index_select(0, contexts.flatten()).unflatten(0, contexts.shape)
+            x = self.x.index_select(0, contexts.flatten()).view(*contexts.shape, -1)
             outputs = self.stack(x, model.thin_inputs, model.thin_hidden)
             if self.base is not None:
                 outputs = outputs + self.base[contexts]
             loss = model.joint_loss(groups, outputs)
             self.optimiser.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
 
     def state(self) -> State:

@@ -53,7 +53,7 @@ def test_sums_of_labels_speak_where_products_of_weights_do_not() -> None:
     """A greedy policy has few effective rows; the labels of each row have many."""
     log = make_training_log(contexts=400, alphas=(0.05, 0.05))
     assert log.truth is not None
-    logits = 40.0 * (log.truth - 0.5)
+    logits = 40.0 * (log.truth.astype(np.float64) - 0.5)
     found = guard(log, logits, None)
     if found.adds:
         assert abs(found.gain - true_gain(log, logits)) < 4 * found.standard_error
