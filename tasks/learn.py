@@ -17,14 +17,14 @@ from multilogger.components.learners.references import References, reference_pol
 from multilogger.components.learners.training.method import Group, Needs
 from multilogger.components.learners.training.settings import DivergenceKind, Settings
 from multilogger.components.loggers.linear import load_policies
-from multilogger.tasks.additivity_check import check_additivity
-from multilogger.tasks.calibration_check import check_calibration
+from multilogger.tasks.policy_checks.additivity import check_additivity
+from multilogger.tasks.policy_checks.calibration import check_calibration
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import stage
 from multilogger.tasks.engine.stage_run import StageRun
-from multilogger.tasks.guard_check import keep_guard
+from multilogger.tasks.policy_checks.guard import keep_guard
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import (
     ESTIMATED_FILE,

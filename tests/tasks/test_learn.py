@@ -13,10 +13,10 @@ from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import read_json
-from multilogger.tasks.guard_check import guard_note
 from multilogger.tasks.learn import learn_policy, load_learned
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import count_log
+from multilogger.tasks.policy_checks.guard import guard_note
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, load_scores, train_loggers
 from tests.components.every_setting import EverySetting
