@@ -17,14 +17,11 @@ from multilogger.components.learners.references import References, reference_pol
 from multilogger.components.learners.training.method import Group, Needs
 from multilogger.components.learners.training.settings import DivergenceKind, Settings
 from multilogger.components.loggers.linear import load_policies
-from multilogger.tasks.policy_checks.additivity import check_additivity
-from multilogger.tasks.policy_checks.calibration import check_calibration
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import stage
 from multilogger.tasks.engine.stage_run import StageRun
-from multilogger.tasks.policy_checks.guard import keep_guard
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import (
     ESTIMATED_FILE,
@@ -35,6 +32,9 @@ from multilogger.tasks.log_files import (
     open_learner_log,
     stream_log,
 )
+from multilogger.tasks.policy_checks.additivity import check_additivity
+from multilogger.tasks.policy_checks.calibration import check_calibration
+from multilogger.tasks.policy_checks.guard import keep_guard
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
