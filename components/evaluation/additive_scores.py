@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.labels import marginals, pair_scores
@@ -82,7 +82,7 @@ class AdditivityFromRows:
         taken = 2.0 * found - float(direction @ self._gram[1] @ direction)
         statistic = found / spread if spread > 0 else 0.0
         return AdditivityTest(
-            p_value=float(norm.sf(statistic)) if spread > 0 else 1.0,
+            p_value=float(ndtr(-statistic)) if spread > 0 else 1.0,
             gain=taken / self._squares if self._squares > 0 else 0.0,
             statistic=statistic,
             pairs=len(self._pairs),
