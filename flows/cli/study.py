@@ -16,7 +16,7 @@ def study(
     context: typer.Context,
     methods: Methods = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")] = 5,
-    preset: Preset = "tuned",
+    preset: Preset = "auto",
     out: Annotated[Path, typer.Option(help="Folder for study.html and study.csv.")] = Path("study"),
     workers: Workers = 2,
     *,

@@ -51,7 +51,7 @@ def study(
     dataset: str,
     methods: list[str] | None = None,
     seeds: int = 5,
-    preset: str = "tuned",
+    preset: str = "auto",
     mirror: str | None = None,
     settings: dict[str, Any] | None = None,
     out: str = "study",

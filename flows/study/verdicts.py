@@ -59,7 +59,8 @@ def _row(group: Sequence[StudiedCell]) -> dict[str, str]:
         return {**row, "validation risk": "", "seed": "", "test": why}
     row |= {"validation risk": f"{best.risk:.4f}", "seed": str(best.result.seed)}
     if (found := best.held_out) is None:
-        return row | {"test": _over_seeds([c.result.exp for c in group if c.result.exp is not None])}
+        test = _over_seeds([c.result.exp for c in group if c.result.exp is not None])
+        return row | {"test": test} | ({"note": best.result.note} if best.result.note else {})
     show = unit_of(found)
     values = [c.held_out.policy.value for c in group if c.held_out is not None]
     return row | {
