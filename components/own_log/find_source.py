@@ -1,12 +1,13 @@
 """The files that a person names: one file, a folder, a glob, or an address in an object store."""
 
 import fnmatch
+import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from multilogger.components.errors import BadInput
-from multilogger.components.log.files import READ_ERRORS
+from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.source import CSV, PARQUET, Source
 
 ENDINGS = {
@@ -17,6 +18,7 @@ ENDINGS = {
     ".csv.bz2": CSV,
 }
 WILD = "*?["
+OPTIONS = re.compile(r"\?(?=\w+=)")  # of an address: s3://bucket/logs?region=eu-west-1
 
 
 def find_source(path: str) -> Source:
@@ -52,10 +54,12 @@ def _local(path: str, found: Sequence[Path], base: Path) -> Source:
 def _remote(path: str) -> Source:
     from pyarrow import fs
 
+    address, *options = OPTIONS.split(path, maxsplit=1)
     try:
-        wild = any(sign in path for sign in WILD)
-        head = path[: min(path.find(sign) for sign in WILD if sign in path)] if wild else path
-        system, base = fs.FileSystem.from_uri(head.rsplit("/", 1)[0] if wild else path)
+        wild = any(sign in address for sign in WILD)
+        head = address[: min(address.find(sign) for sign in WILD if sign in address)] if wild else address
+        folder = head.rsplit("/", 1)[0] if wild else address
+        system, base = fs.FileSystem.from_uri("?".join([folder, *options]))
         facts = system.get_file_info(base)
         if facts.type == fs.FileType.File:
             return _source(path, [base], system, str(PurePosixPath(base).parent))
@@ -67,7 +71,7 @@ def _remote(path: str) -> Source:
             f"{path} cannot be listed ({reason}); check the address and its credentials"
         ) from error
     if wild:
-        files = [file for file in files if _matches(file, path.partition("://")[2])]
+        files = [file for file in files if _matches(file, address.partition("://")[2])]
     return _source(path, files, system, base)
 
 

@@ -186,6 +186,11 @@ class _Seen:
             several = len(self._mapping.action) > 1
             return (self._mapping.action if several else usual_ids(space)), space
         found = sorted(self._actions.values(), key=order_labels)
+        if len(found) == 1 and not self._stated.actions:
+            raise BadInput(
+                f"column {self._mapping.action[0]!r} (action) is {found[0]!r} in every row; a choice needs "
+                "two actions or more: list those that nobody took with --all-actions"
+            )
         ids = check_ids(listed_ids(self._stated.actions, found) if self._stated.actions else found)
         return ids, SPACES["one-of"](len(ids))
 
@@ -225,9 +230,10 @@ def _check_sides(loggers: Sequence[str], rows: NDArray[np.int64]) -> None:
     """Every logger must be seen on every side: each of them is weighed and judged."""
     for name, counts in zip(loggers, rows, strict=True):
         for side in Side:
-            if counts[side] < (2 if side is Side.TEST else 1):
+            if counts[side] < (needed := 2 if side is Side.TEST else 1):
                 raise BadInput(
                     f"logger {name} has {counts[side]} of its {counts.sum()} rows in the {side.name.lower()} "
-                    "part; split by context (--split-by context), change --test-share or --validation-share, "
-                    "or drop the logger"
+                    f"part, which needs {needed} of every logger; log more of it, drop its rows, or split "
+                    "otherwise (--split-by, --test-share, --validation-share; rows of one --context stay "
+                    "together)"
                 )

@@ -133,7 +133,10 @@ def log_name(log: Mapping[str, Any]) -> str | None:
         return None
     if called := given.get("log_called"):
         return check_name("log", str(called))
-    return name_from(Path(str(given["logs"]).rstrip("/*")).name.partition(".")[0].strip("*?[]-_ "), "log")
+    place = str(given["logs"])
+    plain = place.partition("?")[0] if "://" in place else place  # an address may have options
+    names = (part.partition(".")[0].strip("*?[]-_ ") for part in reversed(Path(plain).parts))
+    return name_from(next((name for name in names if name), ""), "log")
 
 
 def _absolute(path: str) -> str:

@@ -19,6 +19,7 @@ from multilogger.components.checks.disk.first_pass import FirstPass, Found
 from multilogger.components.checks.findings import Finding
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.checks import check_losses
+from multilogger.components.features.encode import finite_numbers
 from multilogger.components.features.frames import Rows, is_time, is_word
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import is_list
@@ -171,7 +172,7 @@ def feature_of(rows: Rows, name: str) -> Matrix:
         coded = rows.coded(name)
         numbers = [float(zlib.crc32(word.encode()) % WORDS) for word in coded.words]
         return np.array([*numbers, np.nan])[coded.place][:, None]
-    return (rows.seconds(name) if is_time(kind) else rows.numbers(name))[:, None]
+    return (rows.seconds(name) if is_time(kind) else finite_numbers(rows, name))[:, None]
 
 
 def check_files(

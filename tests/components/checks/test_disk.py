@@ -98,3 +98,13 @@ def test_columns_that_are_not_there(
     with pytest.raises(BadInput) as refusal:
         check_files(tmp_path, columns)
     assert message in str(refusal.value)
+
+
+def test_an_infinite_feature_is_refused_as_by_the_import(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"action": ["a", "b"] * 50, "reward": [0, 0, 1, 1] * 25, "propensity": 0.5, "x0": 1.0}
+    )
+    frame.loc[7, "x0"] = -np.inf
+    frame.to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(BadInput, match=r"log\.parquet, row 7: 'x0' is -inf, infinite or too large"):
+        check_files(tmp_path, Columns())
