@@ -1,4 +1,4 @@
-"""A long log of one's own: import it and learn from it on disk, with the time and the memory of each step.
+"""A long log of one's own: check it, import it and learn from it on disk; time and memory of each step.
 
     python benchmarks/import_log.py --rows 5000000 --folder /somewhere/with/space
 
@@ -17,7 +17,7 @@ import numpy as np
 
 BATCH = 250_000
 ACTIONS, NUMBERS = 4, 4
-STEPS = ("make", "import", "learn")
+STEPS = ("make", "check", "import", "learn")
 
 
 def make(path: Path, rows: int) -> None:
@@ -66,13 +66,19 @@ def run_step(step: str, folder: Path, rows: int) -> None:
         return
     from multilogger.tasks.engine.artifact import Artifact, manifest_of
     from multilogger.tasks.engine.stage_run import StageRun
+    from multilogger.tasks.own_log.import_settings import ImportLogSettings
 
+    columns = {"action": "item", "reward": "click", "logger": "policy", "propensities": "p_new,p_old"}
+    named = {"logs": str(log), "features": "x*,country", **columns}
+    if step == "check":
+        from multilogger.flows.evaluation.check import check_logs
+
+        check_logs(ImportLogSettings(**named))
+        return
     if step == "import":
         from multilogger.tasks.own_log.import_log import import_log
-        from multilogger.tasks.own_log.import_settings import ImportLogSettings
 
-        columns = {"action": "item", "reward": "click", "logger": "policy", "propensities": "p_new,p_old"}
-        settings = ImportLogSettings.build({"logs": str(log), "features": "x*,country", **columns})
+        settings = ImportLogSettings.build(named)
         made.mkdir()
         import_log.call(settings, {}, StageRun(made))
         return

@@ -4,8 +4,10 @@ Every one of them gives way to a variable that is already set.
 """
 
 import os
+from contextlib import suppress
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from multilogger.components.errors import BadInput
 from multilogger.tasks.engine.store import LOGIN_VARIABLE, Store
 
 DEFAULTS = {
@@ -41,8 +43,10 @@ LOGINS = {
 def set_defaults() -> None:
     """Set what is not set yet. Prefect's database goes to the store unless PREFECT_HOME says otherwise."""
     hide_logins()
-    for name, value in {**DEFAULTS, "PREFECT_HOME": str(Store.current().prefect_home)}.items():
+    for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
+    with suppress(BadInput):  # a command that opens the store says it; this is read when we are imported
+        os.environ.setdefault("PREFECT_HOME", str(Store.current().prefect_home))
 
 
 def hide_logins() -> None:

@@ -30,7 +30,7 @@ from multilogger.components.errors import BadInput
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
 from multilogger.tasks.engine.progress import say
-from multilogger.tasks.engine.stage import StageSettings, stage
+from multilogger.tasks.engine.stage import Name, StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import LOGIN_VARIABLE
 
@@ -48,7 +48,7 @@ class DownloadSettings(StageSettings):
     not_in_key: ClassVar[frozenset[str]] = frozenset({"train_path", "test_path", "max_bytes"})
     secrets_go: ClassVar[str] = f"put it into the environment as {LOGIN_VARIABLE}=user:password"
 
-    dataset: str = Field(default="digits", description="registered name, or a name for your own files")
+    dataset: Name = Field(default="digits", description="registered name, or a name for your own files")
     mirror: str | None = Field(
         default=None, description="folder or URL with LibSVM's layout; default LibSVM itself"
     )

@@ -17,8 +17,6 @@ from multilogger.components.learners.references import References, reference_pol
 from multilogger.components.learners.training.method import Group, Needs
 from multilogger.components.learners.training.settings import DivergenceKind, Settings
 from multilogger.components.loggers.linear import load_policies
-from multilogger.tasks.additivity_check import check_additivity
-from multilogger.tasks.calibration_check import check_calibration
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import say
@@ -34,6 +32,9 @@ from multilogger.tasks.log_files import (
     open_learner_log,
     stream_log,
 )
+from multilogger.tasks.policy_checks.additivity import check_additivity
+from multilogger.tasks.policy_checks.calibration import check_calibration
+from multilogger.tasks.policy_checks.guard import keep_guard
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ def _learned(
     additive = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings | AutoSettings)
     if learned.verdict is not None:
         run.save_json("portfolio.json", verdict_facts(learned.verdict))
+    if learned.guard is not None:
+        keep_guard(method, learned.guard, load_facts(data).loggers, run)
     if learned.starts:
         run.save_json("starts.json", [one._asdict() for one in learned.starts])
     calibrated = learned.blind is not None and not METHODS[method].saw_labels

@@ -19,7 +19,7 @@ from multilogger.tasks.engine.stage import SettingText, StageSettings, shown
 CHOICES = {
     "method": SettingText("auto", "a learner or a reference; 'multilogger learn --help' lists them"),
     "preset": SettingText(
-        "tuned",
+        "auto",
         "paper: as printed; printed-objective: that objective, our network and rates; tuned: ours; "
         "auto: from the log",
     ),
@@ -58,7 +58,7 @@ class LearnSettings(StageSettings):
     not_in_key: ClassVar[frozenset[str]] = frozenset({"preset", "dataset", "actions"})
 
     method: str = "auto"
-    preset: str = "tuned"
+    preset: str = "auto"
     seed: int = Field(default=0, ge=0)
     dataset: str = "digits"
     actions: Literal["labels", "one-of"] | None = None

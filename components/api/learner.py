@@ -97,6 +97,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self.records_, self.best_, self.verdict_ = learned.records, learned.best, learned.verdict
         estimated = estimated_note(log)
         doubts = [*self._doubts(learned, rows), *([] if estimated is None else [estimated])]
+        if (against := learned.guard) is not None:
+            line = against.line(self.method, str(log.loggers[against.logger]))
+            doubts += [] if line is None else [line]
         for note in (*learned.doubts, *doubts):
             warnings.warn(note, stacklevel=2)
         self.n_features_in_ = int(log.x.shape[1])

@@ -15,11 +15,11 @@ from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.columns import FeatureColumns
-from multilogger.components.log.actions import ActionId
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import FACTS, READ_ERRORS, TableFiles, read_facts
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.log.schema import ACTIONS
+from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
 
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames
@@ -131,7 +131,7 @@ def read_parquet(source: str | Path) -> Any:
     base = {"partition_base_dir": str(path)} if path.is_dir() else {}
     try:
         found = ds.dataset(where, format="parquet", partitioning="hive", **base)
-        _check_names(found)
+        check_stated_ids(found)
         return _with_ids(found.to_table())
     except BadInput:
         raise
@@ -139,37 +139,11 @@ def read_parquet(source: str | Path) -> Any:
         raise BadInput(f"{source} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
 
 
-def _check_names(dataset: Any) -> None:
-    """Refuse files that number their actions differently: a number would have two meanings."""
-    if ACTIONS.encode() not in (dataset.schema.metadata or {}):
-        return
-    fragments = list(dataset.get_fragments())
-    for one in fragments[1:]:
-        known = [(part.physical_schema.metadata or {}).get(ACTIONS.encode()) for part in (fragments[0], one)]
-        if known[0] != known[1]:
-            raise BadInput(
-                f"{fragments[0].path} and {one.path} have different actions; write both from one log, or "
-                "from logs with the same actions="
-            )
-
-
-def _stated_ids(schema: Any) -> list[ActionId] | None:
-    """The ids of one-of actions by number, where the schema of a file says them."""
-    names = (schema.metadata or {}).get(ACTIONS.encode())
-    if names is None:
-        return None
-    if (facts := read_facts(schema)) is not None:  # a file of `write_parquet`, which keeps the kind of ids
-        return list(facts["actions"])
-    words = json.loads(names)
-    numbers = [str(number) for number in range(len(words))]
-    return list(range(len(words))) if words == numbers else words
-
-
 def _with_ids(table: Any) -> Any:
     """A table whose actions are ids instead of numbers, where its schema says them."""
     import pyarrow as pa
 
-    ids = _stated_ids(table.schema)
+    ids = stated_ids(table.schema)
     if ids is None or "action" not in table.column_names:
         return table
     place, numbers = table.column_names.index("action"), table.column("action")
@@ -183,7 +157,7 @@ def _with_ids(table: Any) -> Any:
 
 def columns_by_facts(columns: "ColumnNames", table: Any) -> "ColumnNames":
     """The columns of a file with its actions and its largest loss, unless they say others."""
-    facts, ids = read_facts(table.schema), _stated_ids(table.schema)
+    facts, ids = read_facts(table.schema), stated_ids(table.schema)
     if ids is not None and columns.get("action", "action") == "action" and columns.get("actions") is None:
         columns = {**columns, "actions": ids}
     own_loss = columns.get("reward") is None and columns.get("loss") in (None, "loss")

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from multilogger.components.actions.arrays import Actions, Vector
 from multilogger.components.actions.labels import marginals, pair_scores
@@ -73,7 +73,7 @@ class AdditivityFromRows:
         taken = 2.0 * found - float(direction @ self._gram[1] @ direction)
         statistic = found / spread if spread > 0 else 0.0
         return AdditivityTest(
-            p_value=float(norm.sf(statistic)) if spread > 0 else 1.0,
+            p_value=float(ndtr(-statistic)) if spread > 0 else 1.0,
             gain=taken / self._squares if self._squares > 0 else 0.0,
             statistic=statistic,
             pairs=len(self._pairs),

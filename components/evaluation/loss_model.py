@@ -7,9 +7,7 @@ import numpy as np
 
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
 from multilogger.components.evaluation.loss_models.cross_fitting import Apart, CrossFitted, LogShape
-from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
 
 Advance = Callable[[float], None]
 Build = Callable[[LogShape, np.random.Generator, Apart | None, Advance], CrossFitted]
@@ -23,16 +21,39 @@ class DrModel(StrEnum):
     NETWORK = "network"
 
 
+def _labels(kind: DrModel) -> Build:
+    """A model of label vectors; torch is imported when it is built, and not before."""
+
+    def build(
+        shape: LogShape, rng: np.random.Generator, apart: Apart | None, advance: Advance
+    ) -> CrossFitted:
+        from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
+
+        if kind is DrModel.RIDGE:
+            return LabelRidge(shape.size, shape.folds)
+        return AdditiveNetwork(shape, rng, apart, advance)
+
+    return build
+
+
+def _one_of(kind: DrModel) -> Build:
+    """The same of one-of-K actions."""
+
+    def build(
+        shape: LogShape, rng: np.random.Generator, apart: Apart | None, advance: Advance
+    ) -> CrossFitted:
+        from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
+
+        if kind is DrModel.RIDGE:
+            return ChoiceRidge(shape.size, shape.folds)
+        return ChoiceNetwork(shape, rng, apart, advance)
+
+    return build
+
+
 MODELS: dict[str, dict[DrModel, Build]] = {
-    "labels": {
-        DrModel.RIDGE: lambda shape, *_: LabelRidge(shape.size, shape.folds),
-        DrModel.ADDITIVE: AdditiveNetwork,
-        DrModel.NETWORK: AdditiveNetwork,
-    },
-    "one-of": {
-        DrModel.RIDGE: lambda shape, *_: ChoiceRidge(shape.size, shape.folds),
-        DrModel.NETWORK: ChoiceNetwork,
-    },
+    "labels": {kind: _labels(kind) for kind in (DrModel.RIDGE, DrModel.ADDITIVE, DrModel.NETWORK)},
+    "one-of": {kind: _one_of(kind) for kind in (DrModel.RIDGE, DrModel.NETWORK)},
 }
 """By the name of the action space."""
 

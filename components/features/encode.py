@@ -9,6 +9,7 @@ from scipy import sparse
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.column import Column, Kind, bucket_of
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.files import is_list
@@ -43,6 +44,17 @@ class Block:
     unseen: Unseen | None = None
 
 
+def finite_numbers(rows: Rows, name: str) -> Vector:
+    """A column of numbers that features can hold, NaN where one is missing: (n,)."""
+    values = rows.numbers(name)
+    if (row := first_of(np.abs(values) > np.finfo(np.float32).max)) is not None:
+        raise BadInput(
+            f"{rows.at(row)}: {name!r} is {values[row]:g}, infinite or too large for a feature of 32 bits; "
+            "mend it or drop the row"
+        )
+    return values
+
+
 def encode(column: Column, rows: Rows) -> Block:
     """The features of one column of a frame."""
     rows.require(column.name, "features")
@@ -52,7 +64,7 @@ def encode(column: Column, rows: Rows) -> Block:
         return _times(column, rows)
     if is_list(rows.kind(column.name)):
         return Block(column.width, rows.lists(column.name))
-    values = rows.numbers(column.name)
+    values = finite_numbers(rows, column.name)
     gaps = np.isnan(values)
     if gaps.any() and column.fill is None:
         raise BadInput(

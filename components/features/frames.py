@@ -1,5 +1,6 @@
 """Frames of any library, and the arrays that their columns hold."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +21,15 @@ def to_arrow(frame: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(frame, pa.Table):
-        return frame
+        return _with_own_names(frame)
     try:
         native = nw.from_native(frame)
         eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-        return eager.to_arrow()
+        return _with_own_names(eager.to_arrow())
+    except nw.exceptions.DuplicateError as error:
+        raise BadInput(
+            f"columns of the frame have the same name ({' '.join(str(error).split())}); give each its own"
+        ) from error
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise BadInput(f"a column of the frame holds values of several kinds ({error}); mend it") from error
     except TypeError as error:
@@ -32,6 +37,14 @@ def to_arrow(frame: Any) -> Any:
             f"a data frame is needed (pandas, Polars, Arrow, ...), got {type(frame).__name__}; "
             "give arrays to BanditLog.from_arrays"
         ) from error
+
+
+def _with_own_names(table: Any) -> Any:
+    """The table, if no two columns have one name: it would not say which is meant."""
+    name, count = Counter(table.column_names).most_common(1)[0] if table.column_names else ("", 0)
+    if count > 1:
+        raise BadInput(f"the frame has {count} columns that are called {name!r}; give each its own name")
+    return table
 
 
 class Rows:

@@ -9,6 +9,7 @@ from multilogger.components.actions.arrays import Matrix
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.auto.verdict import Verdict
 from multilogger.components.learners.exact.method import MultiplierSettings
+from multilogger.components.learners.guard import Guard, guard
 from multilogger.components.learners.loss_models.blend import StartRecord
 from multilogger.components.learners.methods import find_method
 from multilogger.components.learners.reg.method import ConstraintSettings
@@ -27,7 +28,7 @@ class Learned:
     `notes` is what a person should know of the run, a sentence each. `blind` is what the policy's loss model
     says of every context (m, size), by the member that has not seen it; None where there is no such model.
     `verdict` is what a method that chooses among candidates found of each, `starts` what a loss model with
-    several starts did.
+    several starts did, `guard` how the policy stands against the best logger.
     """
 
     policy: LearnedPolicy
@@ -37,6 +38,7 @@ class Learned:
     blind: Matrix | None = None
     verdict: Verdict | None = None
     starts: tuple[StartRecord, ...] = ()
+    guard: Guard | None = None
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -108,7 +110,8 @@ def learn(
     blind = learner.blind_chances() if isinstance(learner, HasLossModel) else None
     starts = learner.starts() if isinstance(learner, HasStarts) else ()
     if not isinstance(learner, HasVerdict):
-        return Learned(policy, progress.best, progress.records, notes, blind, starts=starts)
+        against = None if found.saw_labels else guard(log, policy.logits(log.x), blind)
+        return Learned(policy, progress.best, progress.records, notes, blind, starts=starts, guard=against)
     notes = (*learner.notes(), *notes)
     return Learned(policy, progress.best, progress.records, notes, blind, learner.verdict, starts)
 

@@ -10,6 +10,7 @@ from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import Rows, at_row, first_of
+from multilogger.components.names import check_label
 
 
 def checked_actions(
@@ -51,6 +52,7 @@ def check_loggers(names: Sequence[str], logger: NDArray[np.int64], delta: Vector
     """Every logger has at least two rows, and losses that vary."""
     counts = np.bincount(logger, minlength=len(names))
     for j, name in enumerate(names):
+        check_label("logger", name)
         if counts[j] == 0:
             raise BadInput(f"logger {name} has no rows; drop it, or evaluate on other rows")
         if counts[j] == 1:

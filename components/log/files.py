@@ -51,7 +51,7 @@ class ColumnBatch:
         try:
             return column.cast(pa.float64())
         except READ_ERRORS as error:
-            raise BadInput(f"{self.where}: column {name!r} must hold numbers ({error})") from error
+            raise BadInput(f"{self.where}: column {name!r} must hold numbers ({error}); cast it") from error
 
     def matrix(self, name: str) -> NDArray[Any]:
         """A column of lists of one length, whole numbers as they are and others as float64: (m, length)."""

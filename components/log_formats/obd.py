@@ -26,8 +26,10 @@ import numpy as np
 
 from multilogger.components.errors import BadInput
 from multilogger.components.features.frames import Rows
+from multilogger.components.log.actions import ActionId
 from multilogger.components.log.files import READ_ERRORS
-from multilogger.components.own_log.source import CSV, OpenSource, Source, local_source
+from multilogger.components.own_log.find_source import local_source
+from multilogger.components.own_log.source import CSV, OpenSource, Source
 
 LOGGERS = ("bts", "random")
 CAMPAIGNS = {"all": 80, "men": 34, "women": 46}
@@ -107,6 +109,14 @@ class OpenObd(OpenSource):
 
     logs: dict[str, Any]
     items: tuple[int, ...]
+
+    @property
+    def stated_max_loss(self) -> float | None:
+        return None
+
+    @cached_property
+    def stated_ids(self) -> list[ActionId] | None:
+        return None
 
     @cached_property
     def schema(self) -> Any:

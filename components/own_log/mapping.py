@@ -59,8 +59,12 @@ class Mapping:
         return [*self.action, *self.propensities, *(name for name in single if name is not None)]
 
 
-def resolve(wanted: Wanted, names: Sequence[str], schema: Any, where: str) -> Mapping:
-    """Find the wanted columns among those that the files have."""
+def resolve(wanted: Wanted, schema: Any, where: str, look: bool = False) -> Mapping:
+    """Find the wanted columns among those that the files have.
+
+    To `look` at a log, features are not needed, and a column `time` says the time.
+    """
+    names = [str(name) for name in schema.names]
     _only_one("the outcome", reward=wanted.reward, loss=wanted.loss)
     _only_one("the propensity", propensity=wanted.propensity, log_propensity=wanted.log_propensity)
     both = {"propensities": wanted.propensities or None, "log_propensities": wanted.log_propensities or None}
@@ -97,17 +101,17 @@ def resolve(wanted: Wanted, names: Sequence[str], schema: Any, where: str) -> Ma
         logger=find.one("logger", wanted.logger, ("logger",)),
         features=(),
         context=find.one("context", wanted.context, ("context",)),
-        time=find.one("time", wanted.time, ()),
+        time=find.one("time", wanted.time, ("time",) if look else ()),
         split=find.one("split-column", wanted.split, ()),
     )
-    return _with_features(mapping, wanted.features, find)
+    return _with_features(mapping, wanted.features, find, look)
 
 
-def _with_features(mapping: Mapping, patterns: Names, find: "_Finder") -> Mapping:
+def _with_features(mapping: Mapping, patterns: Names, find: "_Finder", look: bool) -> Mapping:
     taken = set(mapping.named) - ({mapping.time} if mapping.time else set())
     if not patterns:
         usual = ["x"] if "x" in find.names else _numbered(find.names)
-        if not usual:
+        if not usual and not look:
             free = [name for name in find.names if name not in mapping.named]
             raise BadInput(
                 f"{find.where} has no features, neither a column 'x' nor x0, x1, ...; name them with "

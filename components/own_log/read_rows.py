@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import checked_log_propensity
+from multilogger.components.estimators.checks import PROPENSITY_TOLERANCE, checked_log_propensity
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionIds
 from multilogger.components.log.checks import checked_actions
@@ -107,12 +107,17 @@ def own_propensity(rows: Rows, mapping: Mapping) -> Vector:
     return out
 
 
+def table_of(rows: Rows, mapping: Mapping) -> Matrix:
+    """The propensities under every logger as they stand, NaN where there is none: (n, J)."""
+    several = mapping.propensities
+    return rows.matrix(several if len(several) > 1 else several[0], "propensities")
+
+
 def all_propensities(rows: Rows, mapping: Mapping, loggers: tuple[str, ...]) -> Matrix | None:
     """log h_k(y|x) under every logger, NaN where it was not logged: (n, J)."""
     if not mapping.propensities:
         return None
-    names = mapping.propensities if len(mapping.propensities) > 1 else mapping.propensities[0]
-    values = rows.matrix(names, "propensities")
+    values = table_of(rows, mapping)
     if values.shape[1] != len(loggers):
         raise BadInput(
             f"{rows.where}: {', '.join(mapping.propensities)} give {values.shape[1]} propensities a row, the "
@@ -130,3 +135,28 @@ def all_propensities(rows: Rows, mapping: Mapping, loggers: tuple[str, ...]) -> 
         return values
     with np.errstate(divide="ignore"):
         return np.log(values)
+
+
+def both_propensities(
+    rows: Rows, mapping: Mapping, logger: NDArray[np.int64], loggers: tuple[str, ...]
+) -> tuple[Vector, Matrix]:
+    """Under the row's own logger (n,) and under every logger (n, J), NaN where nothing was logged."""
+    own, table = own_propensity(rows, mapping), all_propensities(rows, mapping, loggers)
+    places = np.arange(len(rows))
+    if table is None:
+        table = np.full((len(rows), len(loggers)), np.nan)
+        table[places, logger] = own
+        return own, table
+    stated = table[places, logger]
+    own = np.where(np.isnan(own), stated, own)
+    off = ~np.isnan(stated) & ~np.isclose(stated, own, rtol=PROPENSITY_TOLERANCE, atol=PROPENSITY_TOLERANCE)
+    if (wrong := np.flatnonzero(off)).size:
+        row = int(wrong[0])
+        raise BadInput(
+            f"{rows.at(row)}: the propensity under its own logger {loggers[logger[row]]} is "
+            f"{np.exp(own[row]):.6g}, but {np.exp(stated[row]):.6g} in its place among all loggers; order "
+            f"them as {', '.join(loggers)}"
+        )
+    table = table.copy()  # what Arrow holds cannot be written
+    table[places, logger] = own
+    return own, table

@@ -1,27 +1,25 @@
-"""The files of a log, wherever they stand: one file, a folder, a glob, or an address in an object store."""
+"""The files of a log, and their rows batch by batch."""
 
-import fnmatch
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.frames import Rows
-from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS
+from multilogger.components.log.actions import ActionId
+from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, read_facts
+from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
 
 PARQUET, CSV = "parquet", "csv"
-ENDINGS = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".csv": CSV,
-    ".csv.gz": CSV,
-    ".csv.bz2": CSV,
-}
-WILD = "*?["
+ACTION = "action"
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,12 @@ class Source:
                 f"{self.path} cannot be read as {self.format} ({str(error).splitlines()[0]}); mend the "
                 "files, or name others"
             ) from error
+        if twice := [name for name, count in Counter(dataset.schema.names).items() if count > 1]:
+            raise BadInput(
+                f"{self.path} has {Counter(dataset.schema.names)[twice[0]]} columns that are called "
+                f"{twice[0]!r}; give each its own name"
+            )
+        check_stated_ids(dataset)
         return OpenSource(self, dataset)
 
 
@@ -81,10 +85,32 @@ class OpenSource:
     source: Source
     dataset: Any
 
-    @property
+    @cached_property
     def schema(self) -> Any:
-        """The columns, as Arrow has them."""
-        return self.dataset.schema
+        """The columns, as Arrow has them; actions that files have by number are called by their ids."""
+        import pyarrow as pa
+
+        schema = self.dataset.schema
+        if self.stated_ids is None:
+            return schema
+        place = schema.get_field_index(ACTION)
+        return schema.set(place, schema.field(place).with_type(pa.array(self.stated_ids).type))
+
+    @cached_property
+    def stated_ids(self) -> list[ActionId] | None:
+        """The ids of actions by number, of files that this package wrote; None of others."""
+        import pyarrow as pa
+
+        schema = self.dataset.schema
+        if ACTION not in schema.names or not pa.types.is_integer(schema.field(ACTION).type):
+            return None
+        return stated_ids(schema)
+
+    @property
+    def stated_max_loss(self) -> float | None:
+        """The largest possible loss, where the files say it themselves."""
+        facts = read_facts(self.dataset.schema)
+        return None if facts is None else float(facts["max_loss"])
 
     @property
     def names(self) -> list[str]:
@@ -108,9 +134,10 @@ class OpenSource:
                     batch_size=BATCH_ROWS,
                     batch_readahead=2,
                     fragment_readahead=1,
+                    **self._options(),
                 ):
                     if len(batch):
-                        yield Rows(pa.Table.from_batches([batch]), where, done)
+                        yield self._called(Rows(pa.Table.from_batches([batch]), where, done))
                         done += len(batch)
             except BadInput:
                 raise
@@ -120,87 +147,29 @@ class OpenSource:
                     f"({str(error).splitlines()[0]}); write it with the same schema, or leave it out"
                 ) from error
 
+    def _options(self) -> dict[str, Any]:
+        """Without these Arrow keeps the bytes of a whole file of this machine; far ones are read ahead."""
+        import pyarrow.dataset as ds
 
-def find_source(path: str) -> Source:
-    """Find the files that a person names."""
-    if "://" in path:
-        return _remote(path)
-    place = Path(path).expanduser()
-    if any(sign in path for sign in WILD) and not place.exists():
-        root = Path(*_fixed(place.absolute().parts))
-        found = sorted(p for p in root.rglob("*") if _matches(str(p), str(place.absolute())) and p.is_file())
-        return _local(path, found, root)
-    if place.is_dir():
-        return _local(path, [p for p in sorted(place.rglob("*")) if p.is_file()], place)
-    if not place.exists():
-        raise BadInput(f"there is no file or folder {path}; --logs takes Parquet or CSV files")
-    return _local(path, [place], place.parent)
+        if self.source.format != PARQUET or not self.source.is_local:
+            return {}
+        return {"fragment_scan_options": ds.ParquetFragmentScanOptions(pre_buffer=False)}
 
+    def _called(self, rows: Rows) -> Rows:
+        """Rows whose actions are ids instead of numbers."""
+        if self.stated_ids is None or ACTION not in rows.names:
+            return rows
+        import pyarrow as pa
 
-def local_source(path: str, files: Sequence[Path], kind: str, base: Path) -> Source:
-    """Files of a known layout, all on this machine."""
-    from pyarrow import fs
-
-    names = tuple(str(file.absolute()) for file in files)
-    return Source(path, names, kind, fs.LocalFileSystem(), str(base.absolute()))
-
-
-def _local(path: str, found: Sequence[Path], base: Path) -> Source:
-    from pyarrow import fs
-
-    return _source(path, [str(p.absolute()) for p in found], fs.LocalFileSystem(), str(base.absolute()))
-
-
-def _remote(path: str) -> Source:
-    from pyarrow import fs
-
-    try:
-        wild = any(sign in path for sign in WILD)
-        head = path[: min(path.find(sign) for sign in WILD if sign in path)] if wild else path
-        system, base = fs.FileSystem.from_uri(head.rsplit("/", 1)[0] if wild else path)
-        facts = system.get_file_info(base)
-        if facts.type == fs.FileType.File:
-            return _source(path, [base], system, str(PurePosixPath(base).parent))
-        listed = system.get_file_info(fs.FileSelector(base, recursive=True))
-        files = sorted(one.path for one in listed if one.type == fs.FileType.File)
-    except READ_ERRORS as error:
-        reason = str(error).splitlines()[0]
-        raise BadInput(
-            f"{path} cannot be listed ({reason}); check the address and its credentials"
-        ) from error
-    if wild:
-        files = [file for file in files if _matches(file, path.partition("://")[2])]
-    return _source(path, files, system, base)
-
-
-def _source(path: str, found: Sequence[str], system: Any, base: str) -> Source:
-    kinds = {file: kind for file in found if (kind := _format(file)) is not None}
-    if not kinds:
-        raise BadInput(f"no files of Parquet or CSV ({', '.join(ENDINGS)}) at {path}; give those of the log")
-    if len(set(kinds.values())) > 1:
-        raise BadInput(f"{path} has both Parquet and CSV files; name one kind, for example with *.parquet")
-    return Source(path, tuple(kinds), next(iter(kinds.values())), system, base)
-
-
-def _format(file: str) -> str | None:
-    name = PurePosixPath(file).name.lower()
-    if name.startswith((".", "_")):  # as other tools leave them beside their files
-        return None
-    return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
-
-
-def _fixed(parts: Sequence[str]) -> list[str]:
-    """The parts of a pattern before the first that is one."""
-    fixed = []
-    for part in parts[:-1]:
-        if any(sign in part for sign in WILD):
-            break
-        fixed.append(part)
-    return fixed
-
-
-def _matches(file: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(file, pattern)
+        numbers = rows.column(ACTION, ACTION)
+        if (row := first_of(~np.isin(np.asarray(numbers), np.arange(len(self.stated_ids))))) is not None:
+            raise BadInput(
+                f"{rows.at(row)}: action {numbers[row].as_py()} is not the number of one of the "
+                f"{len(self.stated_ids)} actions of the schema; write the file again"
+            )
+        named = pa.array(self.stated_ids).take(numbers.combine_chunks())
+        table = rows.table.set_column(rows.names.index(ACTION), ACTION, named)
+        return Rows(table, rows.where, int(rows.numbers_of_rows[0]))
 
 
 def _content(file: str) -> str:

@@ -13,6 +13,7 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.features.learn_encoding import EncodingLearner, Limits
 from multilogger.components.log.actions import ActionIds, check_ids, usual_ids
+from multilogger.components.names import check_label
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.read_rows import (
     label_vectors,
@@ -20,6 +21,7 @@ from multilogger.components.own_log.read_rows import (
     loggers_of,
     outcomes_of,
     own_propensity,
+    table_of,
 )
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.split import Hashes, Side, Splitter, context_hashes
@@ -63,6 +65,14 @@ class Stated:
     actions: tuple[str, ...] = ()
     max_loss: float | None = None
     reward_range: Range | None = None
+
+
+def stated_by(source: OpenSource, stated: Stated) -> Stated:
+    """The same, completed by what files that this package wrote say of themselves."""
+    ids = source.stated_ids
+    most = stated.max_loss if stated.reward_range is not None else stated.max_loss or source.stated_max_loss
+    actions = stated.actions or (() if ids is None else tuple(str(one) for one in ids))
+    return Stated(actions, most, stated.reward_range)
 
 
 def survey(
@@ -109,7 +119,7 @@ class _Seen:
         """Rows whose own propensity is known, from its column or among those of all loggers: (n,)."""
         several, logged = self._mapping.propensities, ~np.isnan(own_propensity(rows, self._mapping))
         if several:
-            gaps = np.isnan(rows.matrix(several if len(several) > 1 else several[0], "propensities"))
+            gaps = np.isnan(table_of(rows, self._mapping))
             logged |= ~gaps.any(axis=1)
             self._gaps += int(gaps.sum())
         self._gaps += int((~logged).sum())
@@ -149,10 +159,12 @@ class _Seen:
     def survey(self) -> Survey:
         if not self._rows:
             raise BadInput("the log has no rows; check the filter that made it")
-        labels = sorted(self._rows, key=_order)
+        labels = sorted(self._rows, key=order_labels)
         actions, space = self._space()
         rows = np.stack([self._rows[label] for label in labels])
         loggers = tuple(str(label) for label in labels)
+        for name in loggers:
+            check_label("logger", name)
         _check_sides(loggers, rows)
         whole, (first, second) = bool(self._mapping.propensities), self._hashes
         return Survey(
@@ -173,18 +185,14 @@ class _Seen:
             space = SPACES["labels"](self._labels)
             several = len(self._mapping.action) > 1
             return (self._mapping.action if several else usual_ids(space)), space
-        found = sorted(self._actions.values(), key=_order)
-        ids = check_ids(self._listed(found) if self._stated.actions else found)
+        found = sorted(self._actions.values(), key=order_labels)
+        if len(found) == 1 and not self._stated.actions:
+            raise BadInput(
+                f"column {self._mapping.action[0]!r} (action) is {found[0]!r} in every row; a choice needs "
+                "two actions or more: list those that nobody took with --all-actions"
+            )
+        ids = check_ids(listed_ids(self._stated.actions, found) if self._stated.actions else found)
         return ids, SPACES["one-of"](len(ids))
-
-    def _listed(self, found: Sequence[object]) -> list[object]:
-        """All possible actions as the log has them: a person types words."""
-        known = {str(one): one for one in found}
-        kind = type(found[0])
-        return [
-            known.get(name, int(name) if kind is int and name.lstrip("-").isdecimal() else name)
-            for name in self._stated.actions
-        ]
 
     def _outcomes(self, space: ActionSpace) -> Outcomes:
         if not self._mapping.is_reward:
@@ -199,7 +207,17 @@ class _Seen:
         return Outcomes(high - low, (low, high))
 
 
-def _order(label: object) -> tuple[str, object]:
+def listed_ids(stated: Sequence[str], found: Sequence[object]) -> list[object]:
+    """All possible actions as the log has them: a person types words."""
+    known = {str(one): one for one in found}
+    kind = type(found[0])
+    return [
+        known.get(name, int(name) if kind is int and name.lstrip("-").isdecimal() else name)
+        for name in stated
+    ]
+
+
+def order_labels(label: object) -> tuple[str, object]:
     """Numbers among themselves, words among themselves."""
     return ("" if isinstance(label, int | float) else type(label).__name__, label)
 
@@ -212,9 +230,10 @@ def _check_sides(loggers: Sequence[str], rows: NDArray[np.int64]) -> None:
     """Every logger must be seen on every side: each of them is weighed and judged."""
     for name, counts in zip(loggers, rows, strict=True):
         for side in Side:
-            if counts[side] < (2 if side is Side.TEST else 1):
+            if counts[side] < (needed := 2 if side is Side.TEST else 1):
                 raise BadInput(
                     f"logger {name} has {counts[side]} of its {counts.sum()} rows in the {side.name.lower()} "
-                    "part; split by context (--split-by context), change --test-share or --validation-share, "
-                    "or drop the logger"
+                    f"part, which needs {needed} of every logger; log more of it, drop its rows, or split "
+                    "otherwise (--split-by, --test-share, --validation-share; rows of one --context stay "
+                    "together)"
                 )

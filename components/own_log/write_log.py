@@ -10,9 +10,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import PROPENSITY_TOLERANCE
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.schema import LogOrigin, LogRows, log_file, log_schema
 from multilogger.components.log.writing import RowWriter
@@ -20,10 +19,9 @@ from multilogger.components.own_log.context_files import ContextWriter, fingerpr
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.read_rows import (
     actions_of,
-    all_propensities,
+    both_propensities,
     loggers_of,
     outcomes_of,
-    own_propensity,
 )
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.split import Hashes, Side, Splitter, context_hashes, times
@@ -99,7 +97,7 @@ class _Part:
         who = loggers_of(rows, mapping)
         place = {label: j for j, label in enumerate(found.logger_labels)}
         logger = np.array([place[label] for label in who.values], dtype=np.int64)[who.place]
-        own, table = _propensities(rows, mapping, logger, found.loggers)
+        own, table = both_propensities(rows, mapping, logger, found.loggers)
         delta = _scaled(outcomes_of(rows, mapping), found)
         whole = LogRows(
             context=self._placed(rows, written).astype(np.int32),
@@ -164,27 +162,3 @@ def _scaled(outcomes: Vector, found: Survey) -> Vector:
     low_high = found.outcomes.reward_range
     losses = outcomes if low_high is None else low_high[1] - outcomes
     return losses * (found.space.largest_loss / found.outcomes.max_loss)
-
-
-def _propensities(
-    rows: Rows, mapping: Mapping, logger: NDArray[np.int64], loggers: tuple[str, ...]
-) -> tuple[Vector, Matrix]:
-    """Under the row's own logger (n,) and under every logger (n, J), NaN where nothing was logged."""
-    own, table = own_propensity(rows, mapping), all_propensities(rows, mapping, loggers)
-    places = np.arange(len(rows))
-    if table is None:
-        table = np.full((len(rows), len(loggers)), np.nan)
-        table[places, logger] = own
-        return own, table
-    stated = table[places, logger]
-    own = np.where(np.isnan(own), stated, own)
-    off = ~np.isnan(stated) & ~np.isclose(stated, own, rtol=PROPENSITY_TOLERANCE, atol=PROPENSITY_TOLERANCE)
-    if (wrong := np.flatnonzero(off)).size:
-        row = int(wrong[0])
-        raise BadInput(
-            f"{rows.at(row)}: the propensity under its own logger {loggers[logger[row]]} is "
-            f"{np.exp(own[row]):.6g}, but {np.exp(stated[row]):.6g} in its place among all loggers; order "
-            f"them as {', '.join(loggers)}"
-        )
-    table[places, logger] = own
-    return own, table

@@ -62,7 +62,11 @@ class StartedNetwork(PolicyNetwork):
         outputs = super().thinned(x * self.scale, inputs, hidden)
         if not self.adds:
             return outputs
-        return outputs + (x @ self.slope.T + self.level).clamp(-REACH, REACH)
+        return outputs + self.base(x)
+
+    def base(self, x: Tensor) -> Tensor:
+        """What it is added to, at contexts (n, d): (n, size)."""
+        return (x @ self.slope.T + self.level).clamp(-REACH, REACH)
 
 
 class BlendNetwork(PolicyNetwork):

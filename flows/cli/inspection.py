@@ -1,10 +1,11 @@
 """What there is to look at: datasets, stages, the runs side by side, what a policy is worth, pages."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from multilogger.flows.cli.log_options import log_settings, with_column_options
 from multilogger.flows.cli.options import Dataset
 from multilogger.flows.terminal.errors import one_line_errors
 
@@ -77,13 +78,19 @@ def compare(
             terminal.say(f"Runs of other datasets: {', '.join(shown.elsewhere)}; name one with --dataset")
 
 
+@with_column_options
 def evaluate(
     context: typer.Context,
     policy: Annotated[
         str,
         typer.Option(help="MLflow run id, models:/NAME@ALIAS or models:/ID, or a folder with policy.json."),
     ],
-    logs: Annotated[Path, typer.Option(help="Folder of Parquet logs: a replay of the store, or your own.")],
+    logs: Annotated[
+        str | None,
+        typer.Option(
+            help="A replay of the store, or your own: file, folder, glob, s3:// or gs:// of Parquet or CSV."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the table, the picture and the JSON.")] = Path(
         "evaluation"
     ),
@@ -101,10 +108,6 @@ def evaluate(
             help="Which rows. Default: validation rows if the policy may have been learned from the others.",
         ),
     ] = None,
-    max_loss: Annotated[
-        float | None,
-        typer.Option(help="Largest possible loss. Default: the number of labels, 1 for one of K."),
-    ] = None,
     max_weight: Annotated[
         float | None, typer.Option(help="Largest weight that could occur, for Bernstein intervals.")
     ] = None,
@@ -114,6 +117,8 @@ def evaluate(
     track: Annotated[
         bool, typer.Option("--track/--no-track", help="Record the evaluation in MLflow.")
     ] = True,
+    *,
+    log: dict[str, Any],
 ) -> None:
     """Estimate what a policy is worth from logs alone: every estimator, intervals, support, a picture."""
     with one_line_errors(context.obj):
@@ -121,9 +126,12 @@ def evaluate(
         from multilogger.flows.evaluation.evaluate import EvaluateOptions, chosen_model
         from multilogger.flows.servers.session import where_to_look
 
+        settings = log_settings(logs, log)
         options = EvaluateOptions(
             policy=policy,
-            logs=logs,
+            logs=Path(settings.logs),
+            log=settings,
+            mapped=bool(set(log) - {"max_loss"}),
             out=out,
             seed=seed,
             bootstrap=bootstrap,
@@ -131,7 +139,7 @@ def evaluate(
             level=level,
             contexts=contexts,
             validation_only=validation_only,
-            max_loss=max_loss,
+            max_loss=settings.max_loss,
             max_weight=max_weight,
             dr_model=chosen_model(dr_model),
             track=track,

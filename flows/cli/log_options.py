@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from multilogger.components.errors import BadInput
+from multilogger.components.names import check_name, name_from
 
 OWN_LOGS = "Your own logs"
 
@@ -52,18 +53,28 @@ ELSEWHERE = ("log_called", "columns")
 FEATURES = "features"  # an option of its own: svmlight files have a number of them
 
 
-def with_log_options(command: Callable[..., None]) -> Callable[..., None]:
+COLUMN_OPTIONS = {
+    name: option
+    for name, option in LOG_OPTIONS.items()
+    if name not in ("logs", "log_called", "split_by", "split_column", "test_share", "validation_share")
+} | {FEATURES: _option(Texts, "Columns of features, patterns will do. Repeatable.")}
+"""Those that say what the columns of a log hold."""
+
+
+def with_log_options(
+    command: Callable[..., None], options: Mapping[str, Any] = LOG_OPTIONS
+) -> Callable[..., None]:
     """Give a command the options for own logs; it gets those that were given as the argument `log`."""
 
     @wraps(command)
     def with_options(**given: Any) -> None:
-        log = {name: given.pop(name) for name in LOG_OPTIONS}
+        log = {name: given.pop(name) for name in options}
         command(**given, log={name: value for name, value in log.items() if value not in (None, [])})
 
     kept = [one for one in inspect.signature(command).parameters.values() if one.name != "log"]
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in LOG_OPTIONS.items()
+        for name, annotation in options.items()
     ]
     plain = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
     with_options.__signature__ = inspect.Signature([*plain, *added])  # type: ignore[attr-defined]
@@ -92,6 +103,23 @@ def own_log(log: Mapping[str, Any], features: list[str] | None) -> dict[str, Any
     }
 
 
+def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for a command that looks at a log, or judges by it."""
+    return with_log_options(command, COLUMN_OPTIONS)
+
+
+def log_settings(logs: str | None, log: Mapping[str, Any]) -> Any:
+    """A log and its columns, unread, as settings of `import-log`."""
+    from multilogger.flows.pipelines.pipeline import checked_settings
+
+    given = dict(log) | ({} if logs is None else {"logs": logs})
+    features = given.pop(FEATURES, None)
+    if "logs" not in given and "columns" not in given:
+        raise BadInput("name the files of the log")
+    values = {name.partition(".")[2]: value for name, value in own_log(given, features).items()}
+    return checked_settings("import-log", values)
+
+
 def named_log(dataset: str, log: Mapping[str, Any], features: list[str] | None) -> tuple[str, dict[str, Any]]:
     """The name of the log and its settings; that of the dataset and none, if no log was given."""
     settings, name = own_log(log, features if "logs" in log or "columns" in log else None), log_name(log)
@@ -103,8 +131,12 @@ def log_name(log: Mapping[str, Any]) -> str | None:
     given = (_read_columns(Path(log["columns"])) if "columns" in log else {}) | dict(log)
     if "logs" not in given:
         return None
-    stem = Path(str(given["logs"]).rstrip("/*")).name.partition(".")[0].strip("*?[]-_ ")
-    return str(given.get("log_called") or stem or "log")
+    if called := given.get("log_called"):
+        return check_name("log", str(called))
+    place = str(given["logs"])
+    plain = place.partition("?")[0] if "://" in place else place  # an address may have options
+    names = (part.partition(".")[0].strip("*?[]-_ ") for part in reversed(Path(plain).parts))
+    return name_from(next((name for name in names if name), ""), "log")
 
 
 def _absolute(path: str) -> str:

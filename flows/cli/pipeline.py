@@ -49,7 +49,7 @@ def prepare(
 def learn(
     context: typer.Context,
     method: Method = "auto",
-    preset: Preset = "tuned",
+    preset: Preset = "auto",
     seed: Seed = 0,
     refresh: Annotated[bool, typer.Option(help="Learn and evaluate again.")] = False,
     *,
@@ -90,7 +90,7 @@ def stage(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A stage; 'multilogger stages' lists them.")],
     method: Method = "auto",
-    preset: Preset = "tuned",
+    preset: Preset = "auto",
     seed: Seed = 0,
     refresh: Annotated[bool, typer.Option(help="Compute it again even if it is cached.")] = False,
     run: Annotated[

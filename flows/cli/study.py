@@ -16,7 +16,7 @@ def study(
     context: typer.Context,
     methods: Methods = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")] = 5,
-    preset: Preset = "tuned",
+    preset: Preset = "auto",
     out: Annotated[Path, typer.Option(help="Folder for study.html and study.csv.")] = Path("study"),
     workers: Workers = 2,
     *,
@@ -31,7 +31,7 @@ def study(
         it = data.chosen("learn")
 
         def check() -> None:
-            from multilogger.flows.study.study import USUAL_METHODS, study_cells
+            from multilogger.flows.study.plan import USUAL_METHODS, study_cells
 
             check_folder(out)
             study_cells(it.dataset, methods or list(USUAL_METHODS), seeds, preset, it.mirror, it.settings)

@@ -107,7 +107,7 @@ def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
     facts = {
         "policy": done.named.source,
         "method": method,
-        "log": str(options.logs),
+        "log": options.log_path,
         "dataset": dataset,
         "level": options.level,
         "bootstrap": options.bootstrap,
@@ -163,8 +163,8 @@ def _params(options: EvaluateOptions) -> dict[str, Any]:
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in values.items()
-        if name not in ("track", "out") and value is not None
-    }
+        if name not in ("track", "out", "log", "mapped") and value is not None
+    } | ({} if options.log is None else options.log.model_dump(exclude_defaults=True))
 
 
 def _show(done: Evaluated, options: EvaluateOptions, terminal: Terminal) -> None:

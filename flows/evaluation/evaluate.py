@@ -16,10 +16,13 @@ from multilogger.components.evaluation.evaluation import (
 from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
+from multilogger.components.names import name_from
+from multilogger.components.own_log.find_source import WILD
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
 from multilogger.tasks.engine.progress import SilentBar, open_bar
 from multilogger.tasks.engine.store import Store
+from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.train_loggers import logger_name
 
 PASSES = 3  # over the log; see score_log
@@ -28,7 +31,10 @@ FEWEST_REPLICATES = 100
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What a person typed. `validation_only` None lets the origin of policy and log decide."""
+    """What a person typed. `validation_only` None lets the origin of policy and log decide.
+
+    `log` has the columns of the log, `mapped` says that some of them were named.
+    """
 
     policy: str
     logs: Path
@@ -43,6 +49,13 @@ class EvaluateOptions:
     max_weight: float | None = None
     dr_model: DrModel = DrModel.RIDGE
     track: bool = True
+    log: ImportLogSettings | None = None
+    mapped: bool = False
+
+    @property
+    def log_path(self) -> str:
+        """As it was typed: a path would change an address."""
+        return str(self.logs) if self.log is None else self.log.logs
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.level < 1:
@@ -65,8 +78,9 @@ class Evaluated:
     source: LogSource
 
     def dataset(self, options: EvaluateOptions) -> str:
-        """The dataset's name where one is known, else that of the log's folder."""
-        return self.source.dataset or self.named.dataset or options.logs.absolute().name
+        """The dataset's name where one is known, else that of the log's files or their folder."""
+        plain = (part for part in reversed(options.logs.absolute().parts) if not set(part) & set(WILD))
+        return self.source.dataset or self.named.dataset or name_from(next(plain), "log")
 
 
 def chosen_model(name: str) -> DrModel:
@@ -82,7 +96,7 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
 
     torch.set_num_threads(1)  # a policy is small; threads only fight
     named = find_policy(options.policy, Store.current())
-    source = find_log(options.logs.expanduser().absolute(), named.policy, options.contexts)
+    source = find_log(options.logs.expanduser(), named, options.contexts, options.log, options.mapped)
     side, why = choose_rows(options, named, source)
     source = replace(source, files=replace(source.files, validation=True if side else None))
     rng = np.random.default_rng(options.seed)

@@ -1,6 +1,7 @@
 """A log by its folder: a result of `replay` with its contexts and loggers, or a person's own files."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
 from multilogger.components.evaluation.evaluation import MaxWeights, greedy_log_propensity, known_max_weights
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
+from multilogger.components.own_log.mapped_files import mapped_files
+from multilogger.flows.evaluation.policy_source import NamedPolicy
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry
+from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.replay import LOG_FOLDER
 from multilogger.tasks.train_loggers import load_loggers
 
@@ -48,13 +52,49 @@ class LogSource:
         return known_max_weights(self.contexts.space, self.contexts.logits, self.logger_logits, counts)
 
 
-def find_log(path: Path, policy: Policy, contexts: Path | None) -> LogSource:
-    """Open a log; a replay brings its contexts, others have features in their rows or in `contexts`."""
+def find_log(
+    place: Path,
+    named: NamedPolicy,
+    contexts: Path | None,
+    log: ImportLogSettings | None = None,
+    mapped: bool = False,
+) -> LogSource:
+    """Open a log; a replay brings its contexts, others have features in their rows or in `contexts`.
+
+    `log` says where else a log stands, and what its columns are, where they are `mapped`.
+    """
+    path, policy = place.absolute(), named.policy
+    if log is not None and contexts is None and (mapped or _unusual(path, log, named)):
+        return LogSource(_mapped(log, named))
     folder = path.parent if path.name == LOG_FOLDER and (path.parent / MANIFEST).is_file() else path
     if (folder / MANIFEST).is_file() and contexts is None:
         return _replayed(folder, policy)
     given = None if contexts is None else context_logits(contexts, policy)
     return LogSource(open_log_files(path, contexts_given=given is not None), contexts=given)
+
+
+def _unusual(path: Path, log: ImportLogSettings, named: NamedPolicy) -> bool:
+    """Whether a log has other columns, or stands elsewhere, than files of the usual names."""
+    if (path / MANIFEST).is_file() or (path.parent / MANIFEST).is_file():
+        return False
+    if not path.exists() or not (path.suffix == ".parquet" or any(path.rglob("*.parquet"))):
+        return True
+    if named.columns is None:
+        return False
+    names = log.open().names
+    return _has_raw(named, names) and "x" not in names
+
+
+def _mapped(log: ImportLogSettings, named: NamedPolicy) -> LogFiles:
+    """A policy of raw columns takes its own, if the log has them; else features are as they were named."""
+    source = log.open()
+    own = named.columns if not log.features or _has_raw(named, source.names) else None
+    return mapped_files(source, log.wanted, log.stated(source), own)
+
+
+def _has_raw(named: NamedPolicy, names: Sequence[str]) -> bool:
+    """Whether a log has every raw column that a policy was learned from."""
+    return named.columns is not None and {one.name for one in named.columns.columns} <= set(names)
 
 
 def _replayed(folder: Path, policy: Policy) -> LogSource:

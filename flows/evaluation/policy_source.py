@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.policy import COLUMNS_FILE
 from multilogger.components.errors import BadInput
+from multilogger.components.features.columns import FeatureColumns
 from multilogger.tasks.engine.artifact import MANIFEST, sha256_of
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.learn import POLICY_FILES
@@ -33,7 +34,7 @@ class NamedPolicy:
 
     `log_key` and `data_key` are the keys of the log that it was learned from and of its contexts, `dataset`
     and `run_id` those of its MLflow run; None where nothing tells. `actions` are what it calls its actions,
-    where it chooses one of several and knows their names.
+    where it chooses one of several and knows their names; `columns` say how a raw log becomes its features.
     """
 
     policy: "LearnedPolicy"
@@ -43,6 +44,7 @@ class NamedPolicy:
     dataset: str | None = None
     run_id: str | None = None
     actions: tuple[str, ...] | None = None
+    columns: FeatureColumns | None = None
 
     @property
     def action_numbers(self) -> dict[str, int] | None:
@@ -84,21 +86,20 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
         data_key=_input_key(manifest, "data"),
         dataset=tags.get("dataset"),
         run_id=run.info.run_id if run is not None else None,
-        actions=_action_names(folder, policy.space),
+        **_of_raw_rows(folder, policy.space),
     )
 
 
-def _action_names(folder: Path, space: ActionSpace) -> tuple[str, ...] | None:
-    """What a policy that was saved from Python calls the actions that it chooses from."""
-    if space.action_shape or not (folder / COLUMNS_FILE).is_file():
-        return None
+def _of_raw_rows(folder: Path, space: ActionSpace) -> dict[str, Any]:
+    """What a policy of raw rows calls the actions that it chooses from, and how rows become its features."""
+    if not (folder / COLUMNS_FILE).is_file():
+        return {}
     try:
-        names = [
-            str(name) for name in json.loads((folder / COLUMNS_FILE).read_text(encoding="utf-8"))["actions"]
-        ]
+        facts = json.loads((folder / COLUMNS_FILE).read_text(encoding="utf-8"))
+        names, columns = tuple(map(str, facts["actions"])), FeatureColumns.from_json(facts["features"])
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{folder / COLUMNS_FILE} is damaged; save the policy again") from error
-    return tuple(names)
+    return {"actions": None if space.action_shape else names, "columns": columns}
 
 
 def _from_mlflow(source: str, store: Store) -> NamedPolicy:
@@ -119,6 +120,8 @@ def _from_mlflow(source: str, store: Store) -> NamedPolicy:
             elif run is not None:
                 for name in POLICY_FILES:
                     _fetch(run, name, store, folder)
+                with suppress(MlflowException, OSError):  # of a policy of raw rows alone
+                    _fetch(run, COLUMNS_FILE, store, folder)
             if run is not None:
                 with suppress(MlflowException, OSError):  # it only tells the log that was learned from
                     _fetch(run, MANIFEST, store, folder)

@@ -10,12 +10,13 @@ from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipelines.pipeline import pipeline_settings
 from multilogger.flows.pipelines.registered_logs import with_registered_log
 from multilogger.flows.pipelines.steps import PipelineSettings, Roles, roles_of, stages_for, steps_of
-from multilogger.tasks.additivity_check import additivity_p_value
-from multilogger.tasks.calibration_check import calibration_found
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation
+from multilogger.tasks.policy_checks.additivity import additivity_p_value
+from multilogger.tasks.policy_checks.calibration import calibration_found
+from multilogger.tasks.policy_checks.guard import guard_note
 
 
 class Cell(BaseModel):
@@ -98,6 +99,7 @@ class Cell(BaseModel):
             additivity_p=None if policy is None else additivity_p_value(policy),
             calibration_p=None if calibration is None else calibration[0],
             calibration_off=None if calibration is None else calibration[1],
+            note="" if policy is None else guard_note(policy),
             page=page,
             **self._place(),
         )

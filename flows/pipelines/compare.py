@@ -24,6 +24,7 @@ CHANGED = "changed from preset"
 MORE_IS_BETTER = frozenset({"effective_rows"})
 METRICS = ("exp", "greedy", "validation_risk", "certificate_log10", "effective_rows")
 COLUMNS = ("exp", "greedy", "validation_risk")
+ESTIMATED = "test, estimated"
 
 
 @dataclass(frozen=True)
@@ -52,33 +53,47 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
     crowned = (
         str(champion.run_id) if champion else ""
     )  # of the learning: a cell may have been run again since
-    words = loss_of(dataset, cells[0].actions).words
-    titles = {"exp": "EXP", "greedy": words.greedy, "validation_risk": "validation risk"}
-    columns = {name: titles.get(name, name) for name in (metric, *COLUMNS)}
+    what, titles = _words(dataset, cells[0])
+    shown = [name for name in COLUMNS if name in titles]
+    columns = {name: titles.get(name, name) for name in (metric, *shown)}
     rows = [_row(dataset, group, groups, columns, crowned) for group in groups]
     if not any(row[CHANGED] for row in rows):
         rows = [{name: text for name, text in row.items() if name != CHANGED} for row in rows]
     title = (
-        f"{dataset}: {words.expected} on test (EXP) and others, means over seeds with 95 % intervals; "
-        "the best run is that of least validation risk"
+        f"{dataset}: {what}, means over seeds with 95 % intervals; the best run is that of least validation "
+        "risk"
     )
     elsewhere = tuple(name for name in recorded_datasets(tracker) if name != dataset)
     return Comparison(title, rows, elsewhere)
 
 
+def _words(dataset: str, cell: RecordedCell) -> tuple[str, dict[str, str]]:
+    """What the figures are, and what heads their columns."""
+    if cell.own_log:
+        unit = "mean loss"
+        if "import-log.reward" in cell.choices:
+            unit = "mean loss (the largest reward minus the reward, as a share of its range)"
+        what = f"{unit} on test rows, estimated from the log as no true labels exist"
+        return what, {"exp": ESTIMATED, "validation_risk": "validation risk"}
+    words = loss_of(dataset, cell.actions).words
+    titles = {"exp": "EXP", "greedy": words.greedy, "validation_risk": "validation risk"}
+    return f"{words.expected} on test (EXP) and others", titles
+
+
 def _advice(tracker: Tracker, dataset: str) -> str:
     """What to do when a dataset has no runs: own files may have any name, or the name is wrong."""
+    others = recorded_datasets(tracker)
+    listed = f"; those with runs are {', '.join(others)}, name one with --dataset" if others else ""
     if dataset in DATASETS:
         table = "one-of" if DATASETS[dataset].actions == "one-of" else "table2"
         return (
             f"make some with 'multilogger learn --dataset {dataset}' or "
-            f"'multilogger reproduce {table} --dataset {dataset}'"
+            f"'multilogger reproduce {table} --dataset {dataset}'{listed}"
         )
     if dataset in registered_logs():
-        return f"make some with 'multilogger study --dataset {dataset} --mirror FOLDER'"
-    others = recorded_datasets(tracker)
+        return f"make some with 'multilogger study --dataset {dataset} --mirror FOLDER'{listed}"
     if others:
-        return f"it is no registered dataset, and those with runs are {', '.join(others)}"
+        return f"it is no registered dataset{listed}"
     return f"it is no registered dataset; choose one of {', '.join(DATASETS)}, and 'multilogger learn' first"
 
 

@@ -90,7 +90,7 @@ def learn(
     dataset: str = "digits",
     method: str = "auto",
     seed: int = 0,
-    preset: str = "tuned",
+    preset: str = "auto",
     mirror: str | None = None,
     settings: dict[str, Any] | None = None,
     refresh: list[str] | None = None,

@@ -109,6 +109,14 @@ def _check_together(built: PipelineSettings) -> None:
         check_loggers(learn, len(loggers.alphas))
 
 
+def checked_settings(stage: str, values: Mapping[str, Any]) -> StageSettings:
+    """The settings of a stage by their own rules; nothing is looked at yet."""
+    try:
+        return STAGES[stage].settings_type(**values)
+    except ValidationError as error:
+        raise BadInput(_one_line(error, stage)) from error
+
+
 def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:
     try:
         return STAGES[stage].settings_type.build(values)

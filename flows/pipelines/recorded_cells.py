@@ -64,6 +64,11 @@ class RecordedCell:
     learn_run: str | None
     actions: str | None = None
 
+    @property
+    def own_log(self) -> bool:
+        """Whether it was learned from a person's own log: then `exp` is an estimate, not a measurement."""
+        return any(name.startswith("import-log.") for name in self.choices)
+
 
 def recorded_cells(tracker: Tracker, dataset: str) -> list[RecordedCell]:
     """The newest run of each cell of a dataset, the newest first."""

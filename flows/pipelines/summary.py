@@ -14,6 +14,7 @@ from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.evaluate import Evaluation, load_evaluation
 from multilogger.tasks.own_log.estimate import load_held_out
+from multilogger.tasks.policy_checks.guard import guard_note
 from multilogger.tasks.replay import load_split_by, load_summary
 from multilogger.tasks.train_loggers import load_scores
 
@@ -82,7 +83,9 @@ def loss_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     """Test losses of the learned policy beside those of the loggers and the CRF."""
     result = load_evaluation(outcomes["evaluate"].artifact)
     own = _losses(result.method, result.exp, result.greedy, loss_words(outcomes))
-    return [own, *(row for row in policy_rows(outcomes) if row["policy"] != result.method)]
+    rows = [own, *(row for row in policy_rows(outcomes) if row["policy"] != result.method)]
+    note = guard_note(outcomes["learn"].artifact) if "learn" in outcomes else ""
+    return [{**row, "note": note if row is own else ""} for row in rows] if note else rows
 
 
 def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:

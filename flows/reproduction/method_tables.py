@@ -45,13 +45,30 @@ def one_of_notes(reproduction: Reproduction) -> list[str]:
     return [f"{dataset}: {one_of_paragraph(own)}" for dataset, own in rows.items()]
 
 
+def noted_lines(rows: Sequence[Table2Row]) -> list[str]:
+    """What was noted of policies, a sentence for each note of a dataset, where presets stand side by side."""
+    if len(shown_presets(rows)) < 2:
+        return []
+    methods: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        if row.note:
+            methods.setdefault((row.dataset, row.preset, row.note), []).append(row.method)
+    return [
+        f"{dataset}, {preset_title(preset)}: {', '.join(names)}: {note}"
+        for (dataset, preset, note), names in methods.items()
+    ]
+
+
 def method_tables(
     title: str, rows: Sequence[Table2Row], with_paper: bool, words: LossWords = HAMMING.words
 ) -> dict[str, Rows]:
     """One table of all datasets; with several presets one per dataset, where they stand side by side."""
     presets = shown_presets(rows)
     if len(presets) < 2:
-        return {title: [_method(row, with_paper, words) for row in rows]}
+        noted = any(row.note for row in rows)
+        return {
+            title: [_method(row, with_paper, words) | ({"note": row.note} if noted else {}) for row in rows]
+        }
     return {
         f"{title} · {dataset}": [
             {

@@ -1,11 +1,12 @@
 """Running many cells: cached ones are looked up, the rest share the cores, and none sinks the others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 
 from prefect import flow, task
-from prefect.futures import PrefectFuture, as_completed
+from prefect.futures import as_completed
 from prefect.transactions import CommitMode, transaction
 
 from multilogger.components.errors import BadInput
@@ -21,7 +22,7 @@ from multilogger.flows.reproduction.worker_processes import (
     workers_end_with_block,
 )
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off
+from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off, unticked
 from multilogger.tasks.engine.runner import Lookup
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.engine.store import Store
@@ -123,8 +124,13 @@ def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
 
 
 def _run_missing(cells: dict[Step, Cell], workers: int) -> dict[Step, CellOutcome]:
-    """Run cells in worker processes; those lost to a worker that died are tried again in a new pool."""
+    """Run cells in worker processes; those lost to a worker that died are tried again in a new pool.
+
+    One at a time they run in this process: a worker takes seconds to start, and nothing would run beside it.
+    """
     outcomes: dict[Step, CellOutcome] = {}
+    if min(workers, len(cells)) == 1:
+        return {t: o for t, o in zip(cells, fan_out(list(cells.values()), here=True), strict=True) if o}
     for _ in range(MOST_ROUNDS):
         targets = [target for target in cells if target not in outcomes]
         if not targets:
@@ -137,22 +143,33 @@ def _run_missing(cells: dict[Step, Cell], workers: int) -> dict[Step, CellOutcom
 
 
 @flow(name="cells", flow_run_name="cells", validate_parameters=False)
-def fan_out(cells: list[Cell]) -> list[CellOutcome | None]:
-    """One pool of workers; None stands for a cell that was lost with its worker."""
+def fan_out(cells: list[Cell], here: bool = False) -> list[CellOutcome | None]:
+    """One pool of workers, or no process but this; None stands for a cell that was lost with its worker."""
     outcomes: list[CellOutcome | None] = [None] * len(cells)
     with open_bar("cells", len(cells)) as advance, workers_end_with_block():
-        futures = {cell_task.submit(cell.name, cell): number for number, cell in enumerate(cells)}
-        for future in as_completed(list(futures)):
-            number = futures[future]
-            outcomes[number] = _outcome(future)
+        for number, outcome in _one_by_one(cells) if here else _as_completed(cells):
+            outcomes[number] = outcome
             _report(cells[number], outcomes[number], advance)
     return outcomes
 
 
-def _outcome(future: PrefectFuture[CellOutcome]) -> CellOutcome | None:
+def _as_completed(cells: list[Cell]) -> Iterator[tuple[int, CellOutcome | None]]:
+    futures = {cell_task.submit(cell.name, cell): number for number, cell in enumerate(cells)}
+    for future in as_completed(list(futures)):
+        yield futures[future], _outcome(future.result)
+
+
+def _one_by_one(cells: list[Cell]) -> Iterator[tuple[int, CellOutcome | None]]:
+    for number, cell in enumerate(cells):
+        with unticked():
+            outcome = _outcome(partial(cell_task, cell.name, cell))
+        yield number, outcome
+
+
+def _outcome(result: Callable[[], CellOutcome]) -> CellOutcome | None:
     """What became of a cell; None if its worker died under it."""
     try:
-        return future.result()
+        return result()
     except BrokenProcessPool:
         return None
     except Exception as error:  # a cell's failure is that cell's result

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from multilogger.components.errors import BadInput
+from multilogger.components.names import check_name
 from multilogger.flows.servers.child_process import (
     ChildProcess,
     group_members,
@@ -38,7 +39,7 @@ RUN_GRACE_SECONDS = 60.0  # at most: a run marks itself and the schedule pauses,
 NEXT_RUNS = 3
 FLOW = "reproduce"
 WANTED = {
-    "name": "use letters, digits, '-', '_' and '.'",
+    "name": "use letters, digits, '-', '_' and '.', a letter or digit first and last, 60 at most",
     "cron": "give minute hour day month weekday, such as '0 2 * * *'",
     "timezone": "give a name of the tz database, such as Europe/Berlin",
 }
@@ -57,9 +58,9 @@ class Schedule(BaseModel):
     @field_validator("name")
     @classmethod
     def _plain(cls, name: str) -> str:
-        if not name or not all(letter.isalnum() or letter in "-_." for letter in name):
+        if " " in name:
             raise ValueError(WANTED["name"])
-        return name
+        return check_name("schedule", name)
 
     @property
     def full_name(self) -> str:

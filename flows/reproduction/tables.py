@@ -27,6 +27,7 @@ from multilogger.components.reproduction.tables.constraint import (
     constraint_paragraph,
     constraint_rows,
 )
+from multilogger.components.reproduction.tables.one_of import one_of_table
 from multilogger.components.reproduction.tables.paper_tables import pairwise_rows, table2_rows
 from multilogger.components.reproduction.tables.studies import (
     LEVEL,
@@ -37,7 +38,12 @@ from multilogger.components.reproduction.tables.studies import (
     logger_study_rows,
 )
 from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
-from multilogger.flows.reproduction.method_tables import method_tables, one_of_notes, one_of_tables
+from multilogger.flows.reproduction.method_tables import (
+    method_tables,
+    noted_lines,
+    one_of_notes,
+    one_of_tables,
+)
 from multilogger.flows.terminal.terminal import Rows
 
 CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim holds"
@@ -181,6 +187,7 @@ def reproduction_notes(reproduction: Reproduction) -> list[str]:
     return [
         *(summaries(claims) if claims else ()),
         *one_of_notes(reproduction),
+        *noted_lines([*table2_rows(reproduction), *one_of_table(reproduction), *pairwise_rows(reproduction)]),
         *(
             f"{dataset}: {constraint_paragraph(rows)}"
             for dataset, rows in rows_by_dataset(constraint_rows(reproduction)).items()

@@ -24,15 +24,9 @@ def study_page(
     parts += ['<div class="verdict">', *(f"<p>{escape(line)}</p>" for line in conclusion), "</div>"]
     for name, rows in tables.items():
         if rows:
-            parts += [f"<h2>{escape(name)}</h2>", html_table(_even(rows))]
+            parts += [f"<h2>{escape(name)}</h2>", html_table(rows)]
     parts += ["<h2>How it was done</h2>", *(f"<p>{escape(line)}</p>" for line in notes)]
     parts += [f"<pre>{escape(command)}</pre>"]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
     body = "\n".join(parts)
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n{body}\n</body></html>\n'
-
-
-def _even(rows: Rows) -> list[dict[str, str]]:
-    """Every row with every column."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return [{name: str(row.get(name, "")) for name in names} for row in rows]

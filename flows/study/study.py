@@ -17,6 +17,7 @@ from multilogger.flows.pipelines.learn import name_champion
 from multilogger.flows.pipelines.steps import OWN
 from multilogger.flows.reproduction.run_cells import CellsDone, run_cells
 from multilogger.flows.study.page import study_page
+from multilogger.flows.study.plan import USUAL_METHODS, study_cells
 from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
 from multilogger.flows.terminal.terminal import Rows, to_markdown
 from multilogger.tasks.dataset_files import load_facts
@@ -26,7 +27,6 @@ from multilogger.tasks.engine.store import Store, writable_folder
 from multilogger.tasks.own_log.estimate import load_held_out
 from multilogger.tasks.own_log.propensities import REPORT
 
-USUAL_METHODS = ("weighted", "balanced", "dr")
 PAGE, TABLE = "study.html", "study.csv"
 METHODS_TITLE, LOGGERS_TITLE = "Methods", "Loggers on the same test rows"
 
@@ -46,30 +46,12 @@ class Studied:
     cells: int
 
 
-def study_cells(
-    dataset: str, methods: list[str], seeds: int, preset: str, mirror: str | None, settings: dict[str, Any]
-) -> list[Cell]:
-    """One cell per method and seed, with the log's own files looked at once."""
-    first = Cell(dataset=dataset, method=methods[0], preset=preset, mirror=mirror, settings=settings)
-    if first.roles is OWN:
-        known = first.chosen()["import-log"].params()
-        settings = settings | {f"import-log.{name}": known[name] for name in ("digest", "kind", "actions")}
-    cells = [
-        Cell(dataset=dataset, method=method, seed=seed, preset=preset, mirror=mirror, settings=settings)
-        for method in dict.fromkeys(methods)
-        for seed in range(seeds)
-    ]
-    for cell in cells:
-        cell.chosen()  # a wrong method or setting is said now
-    return cells
-
-
 @flow(name="study", flow_run_name="study {dataset}")
 def study(
     dataset: str,
     methods: list[str] | None = None,
     seeds: int = 5,
-    preset: str = "tuned",
+    preset: str = "auto",
     mirror: str | None = None,
     settings: dict[str, Any] | None = None,
     out: str = "study",
@@ -162,9 +144,8 @@ def _command(dataset: str, methods: list[str], seeds: int, settings: dict[str, A
 
 
 def _csv(rows: Rows) -> str:
-    names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows([dict(row) for row in rows])
     return text.getvalue()

@@ -42,19 +42,25 @@ def by_method(cells: Sequence[StudiedCell]) -> dict[str, list[StudiedCell]]:
 
 
 def study_rows(cells: Sequence[StudiedCell]) -> Rows:
-    """One line per method, the least validation risk first."""
+    """One line per method, the least validation risk first; every line has every column."""
     groups = sorted(by_method(cells).values(), key=lambda group: min(cell.risk for cell in group))
-    return [_row(group) for group in groups]
+    rows = [_row(group) for group in groups]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name, "") for name in names} for row in rows]
 
 
 def _row(group: Sequence[StudiedCell]) -> dict[str, str]:
     best, failed = chosen(group), sum(bool(cell.result.error) for cell in group)
-    row = {"method": group[0].result.method, "seeds": str(len(group) - failed)}
+    done = len(group) - failed
+    row = {"method": group[0].result.method, "seeds": f"{done} of {len(group)}" if failed else str(done)}
     if best is None:
-        return {**row, "validation risk": "", "seed": "", "test": f"failed: {group[0].result.error}"}
+        reasons = [cell.result.error for cell in group if cell.result.error]
+        why = f"failed: {reasons[0]}" if reasons else "nothing to judge it by"
+        return {**row, "validation risk": "", "seed": "", "test": why}
     row |= {"validation risk": f"{best.risk:.4f}", "seed": str(best.result.seed)}
     if (found := best.held_out) is None:
-        return row | {"test": _over_seeds([c.result.exp for c in group if c.result.exp is not None])}
+        test = _over_seeds([c.result.exp for c in group if c.result.exp is not None])
+        return row | {"test": test} | ({"note": best.result.note} if best.result.note else {})
     show = unit_of(found)
     values = [c.held_out.policy.value for c in group if c.held_out is not None]
     return row | {
@@ -83,17 +89,22 @@ def logger_rows(found: HeldOut) -> Rows:
 
 def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
     """What a reader should take home."""
-    best, methods = chosen(cells), by_method(cells)
+    best, errors = chosen(cells), [cell.result for cell in cells if cell.result.error]
     if best is None:
         return ["No policy was learned; the table says why."]
-    who = f"{best.result.method} (seed {best.result.seed})"
-    lines = [
-        f"{who} has the least validation risk of {len(cells)} policies of {len(methods)} methods, and is the "
-        "one to deploy of these. Test rows had no part in the choice."
-    ]
-    found = best.held_out
+    methods = by_method([cell for cell in cells if not cell.result.error])
+    who, policies = f"{best.result.method} (seed {best.result.seed})", len(cells) - len(errors)
+    if policies > 1:
+        lead = (
+            f"{who} has the least validation risk of {policies} policies of {len(methods)} "
+            f"method{'s' if len(methods) > 1 else ''}, and is the one to deploy of these."
+        )
+    else:
+        lead = f"{who} is the only policy."
+    lines = [f"{lead} Test rows had no part in the choice."]
+    found, failed = best.held_out, _failures(errors, len(cells))
     if found is None:
-        return lines
+        return [*lines, *failed]
     said = {
         "better than the best logger": "It is better than the best logger: the whole interval says so.",
         "worse than the best logger": "It is worse than the best logger: deploy the logger.",
@@ -113,4 +124,13 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
         f"{found.level:.0%} bootstrap intervals over contexts, not measurements. Those of loggers are plain "
         "means of their own rows."
     )
-    return lines
+    return [*lines, *failed]
+
+
+def _failures(errors: Sequence[CellResult], cells: int) -> list[str]:
+    """How many cells failed, and why the first did; nothing if none did."""
+    if not errors:
+        return []
+    first = errors[0]
+    who = f"{first.method} (seed {first.seed})"
+    return [f"{len(errors)} of {cells} cells failed; the first, {who}: {first.error}"]

@@ -85,6 +85,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         return ENDINGS[ending], ending
     if isinstance(error, BadInput):
         return shortened(str(error)), USER_ERROR
+    if isinstance(error, RuntimeError) and "home directory" in str(error):  # of `expanduser`
+        return "nobody knows the home folder that ~ stands for; write the path without it", USER_ERROR
     full = _disk_error_behind(error)
     if full is not None:
         where = f" ({full.filename})" if full.filename else ""

@@ -31,7 +31,8 @@ class FileEntry(BaseModel):
 class Artifact(BaseModel):
     """A reference to a finished stage: small, JSON, and enough to verify every byte of it.
 
-    `root` is where the store stands now; it is not written down, so a store may be moved.
+    `root` is where the store stands now; it is not written down, so a store may be moved. `manifest` is the
+    sha256 of the manifest's own file; records of earlier versions have none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -40,6 +41,7 @@ class Artifact(BaseModel):
     path: str
     files: dict[str, FileEntry]
     run_id: str
+    manifest: str | None = None
     root: Path = Field(exclude=True)
 
     @property
@@ -61,9 +63,24 @@ class Artifact(BaseModel):
                 raise DamagedArtifact(f"{name} is missing")
             if not _is_still(present[name], entry):
                 raise DamagedArtifact(f"{name} was altered")
+        if MANIFEST not in present:
+            raise DamagedArtifact(f"{MANIFEST} is missing")
+        if not self._is_described_by(present[MANIFEST]):
+            raise DamagedArtifact(f"{MANIFEST} was altered")
         extra = sorted(set(present) - set(self.files) - {MANIFEST})
         if extra:
             raise DamagedArtifact(f"{extra[0]} does not belong to it")
+
+    def _is_described_by(self, manifest: Path) -> bool:
+        """Whether the manifest on disk is the one that was written: `evaluate --logs` goes by it."""
+        try:
+            if self.manifest is not None:
+                return sha256_of(manifest) == self.manifest
+            content = json.loads(manifest.read_bytes())
+            listed = {name: FileEntry(**entry) for name, entry in content["files"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return False
+        return listed == self.files and (content.get("stage"), content.get("key")) == (self.stage, self.key)
 
 
 def _is_still(path: Path, entry: FileEntry) -> bool:

@@ -28,11 +28,12 @@ from multilogger.tasks.engine.artifact import (
     manifest_of,
     publish,
     recorded_run,
+    sha256_of,
     temporary_folder,
 )
 from multilogger.tasks.engine.locks import StageLocks
 from multilogger.tasks.engine.progress import open_bar, say
-from multilogger.tasks.engine.stage import Stage, StageSettings
+from multilogger.tasks.engine.stage import Name, Stage, StageSettings
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import DIGEST_TAG, NOTE_TAG, Tracker
@@ -72,6 +73,7 @@ def _bring_back(run: Run, stage: Stage, key: str, store: Store, tracker: Tracker
             path=temporary.relative_to(store.root).as_posix(),
             files=files,
             run_id=run.info.run_id,
+            manifest=sha256_of(temporary / MANIFEST),
             root=store.root,
         )
         draft.verify()
@@ -122,7 +124,7 @@ class Surroundings(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     root: Path
-    dataset: str
+    dataset: Name
     seed: int
     flow_run_id: str
     cached_only: bool = False
@@ -204,14 +206,15 @@ def _make(
             "files": {name: entry.model_dump() for name, entry in files.items()},
         }
         (temporary / MANIFEST).write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+        manifest = sha256_of(temporary / MANIFEST)
         publish(temporary, final)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     shutil.rmtree(checkpoints, ignore_errors=True)
     path = final.relative_to(store.root).as_posix()
-    artifact = Artifact(stage=stage.name, key=key, path=path, files=files, run_id=run_id, root=store.root)
-    return artifact, run
+    parts = {"stage": stage.name, "key": key, "path": path, "run_id": run_id, "manifest": manifest}
+    return Artifact(files=files, root=store.root, **parts), run
 
 
 def _tags(stage: Stage, key: str, surroundings: Surroundings) -> dict[str, str]:

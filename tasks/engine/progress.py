@@ -53,6 +53,27 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+class Unticked:
+    """A watcher that is spared the steps that are done."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.bar, self.say = watcher.bar, watcher.say
+
+    def done(self, line: str) -> None:
+        return None
+
+
+@contextmanager
+def unticked() -> Iterator[None]:
+    """Keep the steps of the enclosed work from the watcher, who is told of the whole."""
+    watcher = _watcher.get()
+    token = _watcher.set(Unticked(watcher) if watcher else None)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 def open_bar(doing: str, total: float | None) -> Bar:
     """A bar of the current watcher."""
     watcher = _watcher.get()

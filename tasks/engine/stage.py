@@ -12,12 +12,13 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from multilogger.components.errors import BadInput, without_secrets
+from multilogger.components.names import check_name
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import DatasetUsed, StageRun
 
@@ -35,7 +36,12 @@ FloatList = Annotated[tuple[PositiveFloat, ...], BeforeValidator(_split_commas),
 IntList = Annotated[tuple[PositiveInt, ...], BeforeValidator(_split_commas), Field(min_length=1)]
 
 
+Name = Annotated[str, AfterValidator(partial(check_name, "dataset or log"))]
+
+
 KEY_CHARACTERS = 16
+LONGEST_TEXT = 4000  # of a path, and of what MLflow keeps of a parameter
+MOST_NUMBER = 2**63
 
 
 @dataclass(frozen=True)
@@ -56,16 +62,21 @@ def shown(value: Any) -> str:
 class StageSettings(BaseModel):
     """Settings of a stage. Fields in `not_in_key` say how to work, not what to make."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings", allow_inf_nan=False)
     not_in_key: ClassVar[frozenset[str]] = frozenset()
     secrets_go: ClassVar[str] = "give it by the environment"
 
     @model_validator(mode="after")
-    def _without_secrets(self) -> Self:
-        """Settings are in keys, in records and on pages: none may hold a password."""
+    def _fit_to_be_recorded(self) -> Self:
+        """Settings are in keys, in records and on pages: none holds a password, or more than records can."""
         for name, value in self:
             if isinstance(value, str) and without_secrets(value) != value:
                 raise BadInput(f"{name} holds a user or a password, got {value}; {self.secrets_go}")
+            if isinstance(value, str) and (len(value) > LONGEST_TEXT or "\0" in value):
+                raise BadInput(f"{name} is a text of at most {LONGEST_TEXT:,} characters, none of them NUL")
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, int) and abs(number) >= MOST_NUMBER:
+                    raise BadInput(f"{name} must be below 2^63, got a number of {len(str(number))} digits")
         return self
 
     @classmethod

@@ -27,7 +27,7 @@ class Store:
     @classmethod
     def current(cls) -> "Store":
         """The store that the environment names. Child processes find the same one."""
-        return cls(Path(os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT).expanduser().absolute())
+        return cls(absolute(os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT))
 
     @property
     def artifacts(self) -> Path:
@@ -98,6 +98,11 @@ class Store:
     def open(self) -> "Store":
         """Make the folders and show that they can be written to."""
         remedy = f"choose another folder with {ROOT_VARIABLE} or mend its permissions"
+        if {"?", "#"} & set(str(self.root)):
+            raise BadInput(
+                "the path of a store has no ? and no #, which mean other things in addresses of databases; "
+                f"got {self.root}: choose another folder with {ROOT_VARIABLE}"
+            )
         with _complaining(f"the store at {self.root}", remedy):
             made = (self.artifacts, self.results, self.locks, self.prefect_home, self.mlflow_artifacts)
             for folder in made:
@@ -106,16 +111,24 @@ class Store:
         return self
 
 
+def absolute(path: str | Path) -> Path:
+    """The path from the root of the file system; `~` stays as it is where nobody knows a home."""
+    try:
+        return Path(path).expanduser().absolute()
+    except (RuntimeError, FileNotFoundError) as error:
+        raise BadInput(f"{path} cannot be found ({error}); give a path that begins with /") from error
+
+
 def check_folder(path: Path) -> None:
     """Refuse an output folder that could not be made or written to, before hours of work; makes nothing."""
-    folder = path.expanduser().absolute()
+    folder = absolute(path)
     with _complaining(f"the output folder {folder}", "choose another with --out"):
         _probe(next(place for place in (folder, *folder.parents) if place.exists()))
 
 
 def writable_folder(path: Path) -> Path:
     """Make an output folder and show that it can be written to."""
-    folder = path.expanduser().absolute()
+    folder = absolute(path)
     with _complaining(f"the output folder {folder}", "choose another with --out"):
         folder.mkdir(parents=True, exist_ok=True)
         _probe(folder)

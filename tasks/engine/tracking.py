@@ -15,6 +15,7 @@ from mlflow.entities import LoggedModelOutput, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 
 from multilogger.components.errors import without_secrets
+from multilogger.components.names import check_name
 from multilogger.tasks.engine.locks import FileLock, probing
 from multilogger.tasks.engine.model_logging import as_training_data, log_model
 from multilogger.tasks.engine.stage_run import DatasetUsed, MetricPoint, ModelFiles
@@ -52,7 +53,7 @@ class Tracker:
 
     def experiment(self, dataset: str) -> str:
         """The id of the dataset's experiment, made at the first call."""
-        name = f"{EXPERIMENT_PREFIX}{dataset}"
+        name = f"{EXPERIMENT_PREFIX}{check_name('dataset', dataset)}"
         found = self._client.get_experiment_by_name(name)
         if found is not None:
             if found.lifecycle_stage == "deleted":

@@ -30,7 +30,7 @@ def import_log(settings: ImportLogSettings, run: StageRun) -> None:
     mapping = settings.mapping(source)
     with run.progress("looking at the log"):
         splitter = open_splitter(settings.plan, mapping, source)
-        found = survey(source, mapping, splitter, settings.stated, settings.limits)
+        found = survey(source, mapping, splitter, settings.stated(source), settings.limits)
     with run.progress("writing the log", int(found.rows.sum())) as advance:
         written = write_log(run.folder, settings.dataset, source, mapping, splitter, found, advance)
     facts = {"actions": found.actions, "features": found.columns.to_json()}

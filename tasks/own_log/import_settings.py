@@ -8,12 +8,13 @@ from pydantic import BeforeValidator, Field
 from multilogger.components.errors import BadInput
 from multilogger.components.features.learn_encoding import Limits
 from multilogger.components.log_formats.obd import LAYOUTS, OpenObd, obd_source, open_obd
+from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapping import Mapping as LogMapping
 from multilogger.components.own_log.mapping import Wanted, resolve
-from multilogger.components.own_log.source import OpenSource, find_source
+from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.split import SplitBy, SplitPlan
-from multilogger.components.own_log.survey import Stated
-from multilogger.tasks.engine.stage import StageSettings
+from multilogger.components.own_log.survey import Stated, stated_by
+from multilogger.tasks.engine.stage import Name, StageSettings
 
 KINDS = {True: "labels", False: "one-of"}
 
@@ -40,7 +41,7 @@ class ImportLogSettings(StageSettings):
 
     not_in_key: ClassVar[frozenset[str]] = frozenset({"logs", "kind"})
 
-    dataset: str = Field(default="log", description="a name for the log")
+    dataset: Name = Field(default="log", description="a name for the log")
     logs: str = Field(default="", description="file, folder, glob, s3:// or gs:// of Parquet or CSV")
     layout: Literal["obd-all", "obd-men", "obd-women"] | None = Field(
         default=None, description="how files of a published log stand below `logs`; default: as any others"
@@ -107,9 +108,10 @@ class ImportLogSettings(StageSettings):
             return obd_source(self.logs, LAYOUTS[self.layout]).digest()
         return find_source(self.logs).digest()
 
-    def mapping(self, source: OpenSource) -> LogMapping:
-        """Which column says what."""
-        wanted = Wanted(
+    @property
+    def wanted(self) -> Wanted:
+        """What is said of the columns."""
+        return Wanted(
             action=self.action,
             reward=self.reward,
             loss=self.loss,
@@ -123,16 +125,19 @@ class ImportLogSettings(StageSettings):
             time=self.time,
             split=self.split_column,
         )
-        return resolve(wanted, source.names, source.schema, self.logs)
+
+    def mapping(self, source: OpenSource) -> LogMapping:
+        """Which column says what."""
+        return resolve(self.wanted, source.schema, self.logs)
 
     @property
     def plan(self) -> SplitPlan:
         usual = SplitBy.CONTEXT if self.split_column is None else SplitBy.GIVEN
         return SplitPlan(self.split_by or usual, self.test, self.validation, self.split_seed)
 
-    @property
-    def stated(self) -> Stated:
-        return Stated(self.actions, self.max_loss, self.reward_range)
+    def stated(self, source: OpenSource) -> Stated:
+        """What may occur, as the person says it, or else the files themselves."""
+        return stated_by(source, Stated(self.actions, self.max_loss, self.reward_range))
 
     @property
     def limits(self) -> Limits:

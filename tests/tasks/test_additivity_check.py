@@ -11,10 +11,10 @@ from multilogger.components.actions.labels import Labels
 from multilogger.components.actions.torch_labels import TorchLabels
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
 from multilogger.components.policies.policy import LearnedPolicy
-from multilogger.tasks.additivity_check import additivity_p_value, check_additivity
 from multilogger.tasks.engine.artifact import Artifact, manifest_of
 from multilogger.tasks.engine.progress import SilentBar, watched_by
 from multilogger.tasks.engine.stage_run import StageRun
+from multilogger.tasks.policy_checks.additivity import additivity_p_value, check_additivity
 from tests.components.learners.loss_models.test_additivity import LABELS, make_log
 
 

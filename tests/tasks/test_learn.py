@@ -16,6 +16,7 @@ from multilogger.tasks.engine.stage_run import read_json
 from multilogger.tasks.learn import learn_policy, load_learned
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import count_log
+from multilogger.tasks.policy_checks.guard import guard_note
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, load_scores, train_loggers
 from tests.components.every_setting import EverySetting
@@ -38,13 +39,18 @@ def settings_of(method: str, memory_rows: int) -> LearnSettings:
     )
 
 
+def other_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Without those on the best logger: runs as short as these are below it."""
+    return [line for line in caplog.messages if "than logger-" not in line]
+
+
 def test_log_above_the_limit_is_streamed(
     tmp_path: Path, inputs: Inputs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = count_log(inputs["log"])
     assert rows == 5 * 1257
     memory = make(tmp_path, learn_policy, settings_of("weighted", rows), "memory", **inputs)
-    assert caplog.messages == []
+    assert other_messages(caplog) == []
 
     def refuse(*_: object) -> None:
         raise AssertionError("the whole log was read")
@@ -52,7 +58,7 @@ def test_log_above_the_limit_is_streamed(
     monkeypatch.setattr("multilogger.components.log.reading.read_training_log", refuse)
     disk = make(tmp_path, learn_policy, settings_of("weighted", rows - 1), "disk", **inputs)
     said = "the log has 6,285 rows, more than learn.memory_rows (6,284): learning streams it from disk"
-    assert caplog.messages == [said]
+    assert other_messages(caplog) == [said]
     test = load_test(inputs["data"])
     exp = [float(np.mean(expected_hamming(load_learned(p).logits(test.x), test.y))) for p in (memory, disk)]
     assert exp[0] != exp[1]
@@ -65,12 +71,24 @@ def test_a_constraint_that_never_binds_is_said(
 ) -> None:
     numbers = {"method": "naive-reg", "epochs": 1, "hidden": "16", "warm_up_steps": 5}
     make(tmp_path, learn_policy, LearnSettings.build({**numbers, "kappa": 1e-6}), "bound", **inputs)
-    assert caplog.messages == []
+    assert other_messages(caplog) == []
     make(tmp_path, learn_policy, LearnSettings.build({**numbers, "kappa": 1e6}), "open", **inputs)
-    assert caplog.messages == [
+    assert other_messages(caplog) == [
         "the constraint of naive-reg never moved the policy, so this is the direct method's; "
         "a kappa below 1e+06 may bind"
     ]
+
+
+def test_a_policy_below_the_best_logger_is_said_and_noted(
+    tmp_path: Path, inputs: Inputs, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = LearnSettings.build({"method": "naive", "preset": "tuned", "epochs": 1, "hidden": "16"})
+    learned = make(tmp_path, learn_policy, settings, "below", **inputs)
+    assert any(line.startswith("worse than logger-2 on its own estimate: naive") for line in caplog.messages)
+    assert guard_note(learned) == "worse than logger-2 on its own estimate"
+    kept = read_json(learned.folder / "guard.json")
+    assert kept["gain"] < 0
+    assert kept["logger"] == 1
 
 
 def test_additivity_is_tested_on_as_many_rows_as_may_be_held(tmp_path: Path, inputs: Inputs) -> None:
@@ -81,7 +99,9 @@ def test_additivity_is_tested_on_as_many_rows_as_may_be_held(tmp_path: Path, inp
 
 
 def key_of(inputs: Inputs, **numbers: object) -> str:
-    return learn_policy.key(LearnSettings.build({"method": "naive", "dataset": "yeast", **numbers}), inputs)
+    return learn_policy.key(
+        LearnSettings.build({"method": "naive", "preset": "tuned", "dataset": "yeast", **numbers}), inputs
+    )
 
 
 def test_what_is_read_counts_in_the_key_and_how_to_work_does_not(inputs: Inputs) -> None:
@@ -90,7 +110,7 @@ def test_what_is_read_counts_in_the_key_and_how_to_work_does_not(inputs: Inputs)
         assert key_of(inputs, **{name: value}) != usual, name
     assert key_of(inputs, shift_share=1, warm_start=0) == usual, "the preset's own"
     assert key_of(inputs, checkpoint_every=3) == usual
-    assert key_of(inputs, preset="tuned", tau=3.0) == usual, "naive reads no tau"
+    assert key_of(inputs, tau=3.0) == usual, "naive reads no tau"
 
 
 def test_the_key_has_no_settings_of_other_methods() -> None:

@@ -39,11 +39,16 @@ Table = NDArray[np.float64]
 
 @dataclass
 class Sums:
-    """Of one policy by context: V (m,) and D (m,), and what E_{y ~ h} q is there (m,), NaN if not known."""
+    """Of one policy by context: V (m,) and D (m,), and what E_{y ~ h} q is there (m,), NaN if not known.
+
+    `mass` and `squares` are sum_i w_i and sum_i w_i^2 over all rows.
+    """
 
     reward: Vector
     loss: Vector
     modelled: Vector
+    mass: float = 0.0
+    squares: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,17 @@ class Judged:
     max_loss: float
 
 
-def judge(log: LearnerLog, model: FoldedModel, candidates: Sequence[Matrix]) -> Judged:
-    """One pass over all rows; candidates are logits (m, size), at each context of who has not seen it."""
+def judge(log: LearnerLog, model: FoldedModel, candidates: Sequence[Matrix], imitate: bool = True) -> Judged:
+    """One pass over all rows; candidates are logits (m, size), at each context of who has not seen it.
+
+    Label vectors of loggers that are not known are judged by a copy of them, unless it is not wanted: then
+    D is nothing.
+    """
     known = list(log.logger_logits)
     tables = [*candidates, *known]
     contexts, loggers = log.contexts, log.loggers
-    weigher = (_LabelWeigher if log.space.action_shape else _ChoiceWeigher)(log, tables)
+    adds = bool(log.space.action_shape) and (imitate or bool(known))
+    weigher = (_LabelWeigher if adds else _ChoiceWeigher)(log, tables)
     unknown = [np.full(contexts, np.nan)] * (loggers - len(known))
     found = [_empty(modelled) for modelled in (*map(model.expected, tables), *unknown)]
     losses, rows = own_losses(log)
@@ -94,6 +104,7 @@ def judge(log: LearnerLog, model: FoldedModel, candidates: Sequence[Matrix]) -> 
                 j = number - len(policies)
                 w = np.where(lot.logger == j, share[j], 0.0)
                 own = w * lot.delta
+            sums.mass, sums.squares = sums.mass + float(w.sum()), sums.squares + float(w @ w)
             sums.reward += np.bincount(lot.context, w * reward, minlength=contexts)
             sums.loss += np.bincount(lot.context, own, minlength=contexts)
     split = len(candidates)

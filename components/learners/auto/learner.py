@@ -31,6 +31,7 @@ from multilogger.components.policies.policy import Standardisation, network_logi
 
 SHARPER = {"sharper": 2.0, "greedy": GREEDY}  # versions of the best logger
 TESTED_ROWS = 200_000  # of a log on disk, for the test of additivity
+TESTED_NUMBERS = 20_000_000  # the labels of those rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +155,7 @@ class AutoLearner:
             return True
         held = self.log
         if isinstance(held, StreamedLog):
-            held = thin_log(held, min(TESTED_ROWS, self.settings.memory_rows, held.rows))
+            held = thin_log(held, min(TESTED_ROWS, TESTED_NUMBERS // held.space.size, held.rows))
         self.test = additivity_test(held, p)
         return not self.test.rejected
 

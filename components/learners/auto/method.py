@@ -28,7 +28,9 @@ class AutoSettings(AdditiveSoftSettings):
     The loss model has what follows from the log: several starts, blended by held-out error.
     """
 
-    hidden: Annotated[tuple[int, ...], About("nodes of each hidden layer of the policy", least=1)] = (256,)
+    hidden: Annotated[
+        tuple[int, ...], About("nodes of each hidden layer of the policy", least=1, most=100_000)
+    ] = (256,)
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 15
     epochs: Annotated[
         int, About("epochs, at most; the rate falls to 0 over them; 0: from the number of contexts", least=0)

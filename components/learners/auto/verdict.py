@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.betting import betting_lower_bound
@@ -135,8 +135,11 @@ def decide(
 
 
 def _gain(judged: Judged, number: int, logger: int, structure_holds: bool) -> tuple[float, float]:
-    if structure_holds:
-        return _structure_gain(judged, number, logger)
+    return structure_gain(judged, number, logger) if structure_holds else reward_gain(judged, number, logger)
+
+
+def reward_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:
+    """How much less a candidate loses than a logger by weights alone, and the standard error of that."""
     gain, error, _ = _rewards(judged, number, logger)
     return judged.max_loss * gain, judged.max_loss * error
 
@@ -156,11 +159,11 @@ def _structure_bound(judged: Judged, number: int, logger: int, eta: float) -> fl
     contexts = int((judged.rows > 0).sum())
     if contexts < FEWEST_CONTEXTS:
         return -math.inf
-    gain, error = _structure_gain(judged, number, logger)
-    return gain - float(student.isf(eta, contexts - 1)) * error
+    gain, error = structure_gain(judged, number, logger)
+    return gain + float(stdtrit(contexts - 1, eta)) * error
 
 
-def _structure_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:
+def structure_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:
     """The doubly robust improvement less what no row tells, and the larger of its two standard errors."""
     one, other = judged.candidates[number], judged.loggers[logger]
     gain, error, _ = _difference(other.loss, one.loss, judged.rows)

@@ -30,7 +30,9 @@ class DmSettings(LossModelSettings):
     Chosen by out-of-fold log loss on parts of the train splits of digits, satimage and optdigits.
     """
 
-    hidden: Annotated[tuple[int, ...], About("nodes of each hidden layer of the policy", least=1)] = (256,)
+    hidden: Annotated[
+        tuple[int, ...], About("nodes of each hidden layer of the policy", least=1, most=100_000)
+    ] = (256,)
     risk_rate: Annotated[float, About("Adam's rate for the loss model", above=0)] = 5e-3
     context_batch: Annotated[int, About("contexts a step; 0 for a 32nd of them, 16 to 128", least=0)] = 0
     input_dropout: Annotated[float, About("share of inputs left out at random", least=0, below=1)] = 0.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import marginals, pair_scores
@@ -74,7 +74,7 @@ def additivity_test(log: TrainingLog, p: Matrix, seed: int = 0) -> AdditivityTes
     scale = math.sqrt(float(u @ u))
     statistic = float(u.sum()) / scale if scale > 0 else 0.0
     return AdditivityTest(
-        p_value=float(student.sf(statistic, max(len(u) - 1, 1))) if scale > 0 else 1.0,
+        p_value=float(stdtr(max(len(u) - 1, 1), -statistic)) if scale > 0 else 1.0,
         gain=1.0 - after / before if before > 0 else 0.0,
         statistic=statistic,
         pairs=len(pairs),

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
-from scipy.stats import chi2
+from scipy.special import chdtrc, expit, logit
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.learners.loss_models.form import LEAST_CHANCE
@@ -85,7 +84,7 @@ def calibration_test(log: TrainingLog, p: Matrix) -> CalibrationTest:
     said, least = [one.predicted for one in bins], float(right.mean())
     moved = [abs(new - old) / max(old, least) for new, old in zip(mended, said, strict=True)]
     return CalibrationTest(
-        p_value=float(chi2.sf(statistic, 2)),
+        p_value=float(chdtrc(2, max(statistic, 0.0))),
         statistic=statistic,
         slope=slope,
         intercept=intercept,

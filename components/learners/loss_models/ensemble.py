@@ -8,14 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from multilogger.components.actions.arrays import Matrix
+from multilogger.components.learners.loss_models.descent import Descent, OneByOne, Together
 from multilogger.components.learners.loss_models.form import LossForm
 from multilogger.components.learners.loss_models.settings import LossModelSettings
-from multilogger.components.learners.training.state import (
-    State,
-    module_state,
-    optimiser_state,
-    restore_optimiser,
-)
+from multilogger.components.learners.training.state import State, module_state
+from multilogger.components.policies.blends import StartedNetwork
 from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
 
 BLOCK_CONTEXTS = 4096
@@ -52,14 +49,13 @@ class LossEnsemble(ABC):
         self.epoch = 0
 
     def replace_members(self, members: Sequence[PolicyNetwork]) -> None:
-        """Fit these from now on, one for each fold."""
+        """Fit these from now on, one for each fold; those with a start of their own step together."""
         self.members = list(members)
-        self.optimisers = [
-            torch.optim.AdamW(
-                member.parameters(), lr=self.settings.risk_rate, weight_decay=self.settings.weight_decay
-            )
-            for member in self.members
-        ]
+        started = [member for member in members if isinstance(member, StartedNetwork)]
+        if len(started) == len(members) and Together.suits(self):
+            self.descent: Descent = Together(self, started)
+        else:
+            self.descent = OneByOne(self.members, self.settings.weight_decay)
 
     @abstractmethod
     def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
@@ -79,16 +75,13 @@ class LossEnsemble(ABC):
     def after_epoch(self) -> None:  # noqa: B027, most models have nothing to do then
         """What is worked out anew once every member has passed."""
 
+    def joint_loss(self, groups: Tensor, outputs: Tensor) -> Tensor:
+        """The sum over members of what they descend at groups (K, b), from outputs (K, b, size)."""
+        return len(groups) * self.batch_loss(0, groups.flatten(), outputs.flatten(0, 1))
+
     def run_epoch(self) -> None:
         """Every member once through the contexts that it may see."""
-        rate = self.settings.risk_rate * _decay(self.epoch, self.settings.epochs)
-        for k, optimiser in enumerate(self.optimisers):
-            optimiser.param_groups[0]["lr"] = rate
-            seen = torch.flatten(torch.nonzero(self.seen_by(k)))
-            order = seen[torch.randperm(len(seen), generator=self.generator)]
-            for groups in torch.split(order, self.settings.batch_of(len(self.x))):
-                if len(groups) > self.settings.batch_norm:  # no statistics of a single context
-                    self._descend(k, groups)
+        self.descent.run_epoch(self, self.settings.risk_rate * _decay(self.epoch, self.settings.epochs))
         self.epoch += 1
         self.after_epoch()
 
@@ -96,20 +89,10 @@ class LossEnsemble(ABC):
         """Which groups of rows member k is fitted to: (g,)."""
         return self.fold[self.context] != k
 
-    def _descend(self, k: int, groups: Tensor) -> None:
-        member, optimiser = self.members[k], self.optimisers[k]
-        member.train()
-        x = self.x.index_select(0, self.context[groups])
-        outputs = member.thinned(x, self._thin_inputs, self._thin_hidden)
-        loss = self.batch_loss(k, groups, outputs)
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-
-    def _thin_inputs(self, x: Tensor) -> Tensor:
+    def thin_inputs(self, x: Tensor) -> Tensor:
         return self._left_out(x, self.settings.input_dropout)
 
-    def _thin_hidden(self, x: Tensor) -> Tensor:
+    def thin_hidden(self, x: Tensor) -> Tensor:
         return self._left_out(x, self.settings.hidden_dropout)
 
     def _left_out(self, x: Tensor, share: float) -> Tensor:
@@ -140,16 +123,15 @@ class LossEnsemble(ABC):
 
     def state(self) -> State:
         state = State({}, {"epoch": self.epoch})
-        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+        for k, member in enumerate(self.members):
             state |= module_state(member).under(f"member-{k}")
-            state |= optimiser_state(optimiser).under(f"optimiser-{k}")
-        return state
+        return state | self.descent.state()
 
     def restore(self, state: State) -> None:
         self.epoch = int(state.numbers["epoch"])
-        for k, (member, optimiser) in enumerate(zip(self.members, self.optimisers, strict=True)):
+        for k, member in enumerate(self.members):
             member.load_state_dict(state.below(f"member-{k}").tensors)
-            restore_optimiser(optimiser, state.below(f"optimiser-{k}"))
+        self.descent.restore(state)
 
 
 def _chances(member: nn.Module, x: Tensor, chances: Callable[[Tensor], Tensor]) -> Tensor:

@@ -1,11 +1,15 @@
 """What a setting means, and which values it may have."""
 
 import math
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, get_args, get_origin
 
 from multilogger.components.errors import BadInput
+
+MOST_WHOLE = 2**31 - 1  # what the arrays that it counts can have
+MOST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -27,24 +31,33 @@ class About:
     def check(self, name: str, value: object, kind: Any) -> None:
         """Refuse a value that is not of the setting's kind, or out of its range."""
         if not is_of(value, kind):
-            raise BadInput(f"{name} must be {kind_text(kind)}, got {value!r}; it is: {self.meaning}")
+            raise BadInput(f"{name} must be {kind_text(kind)}, got {_short(value)}; it is: {self.meaning}")
         numbers = value if isinstance(value, tuple) else (value,)
         for number in numbers:
             if isinstance(number, bool) or not isinstance(number, int | float):
                 continue
-            if not (
-                math.isfinite(number)
-                and self.above < number < self.below
-                and self.least <= number <= self.most
-            ):
-                shown = number if number is value else f"{number} in {value}"
+            if not self._has(number):
+                shown = _short(number) if number is value else f"{_short(number)} in {_short(value)}"
                 raise BadInput(f"{name} must be {self.range()}, got {shown}; it is: {self.meaning}")
+            if abs(number) > (MOST if kind is float or get_args(kind)[:1] == (float,) else MOST_WHOLE):
+                raise BadInput(f"{name} must be at most {MOST_WHOLE:,}, got {_short(number)}")
+
+    def _has(self, number: float) -> bool:
+        """Whether a number is finite and in range; a whole number of any length is finite."""
+        in_range = self.above < number < self.below and self.least <= number <= self.most
+        return in_range and (isinstance(number, int) or math.isfinite(number))
 
     def range(self) -> str:
         """`above 0 and below 1`."""
         words = {"above": self.above, "at least": self.least, "below": self.below, "at most": self.most}
         known = [f"{word} {bound:g}" for word, bound in words.items() if math.isfinite(bound)]
         return " and ".join(known) or "a finite number"
+
+
+def _short(value: object) -> str:
+    """What came, if need be its beginning."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def is_of(value: object, kind: Any) -> bool:

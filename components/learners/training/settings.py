@@ -95,7 +95,9 @@ class GuardSettings(PessimismSettings):
 class NetworkSettings(Settings):
     """A network policy, and its training by Adam."""
 
-    hidden: Annotated[tuple[int, ...], About("nodes of each hidden layer of the policy", least=1)] = (128,)
+    hidden: Annotated[
+        tuple[int, ...], About("nodes of each hidden layer of the policy", least=1, most=100_000)
+    ] = (128,)
     batch_norm: Annotated[bool, About("BatchNorm after each hidden layer of the policy")] = False
     risk_rate: Annotated[float, About("Adam's rate for the risk (Algorithm 1, step 4)", above=0)] = 3e-3
     weight_decay: Annotated[float, About("Adam's weight decay", least=0)] = 0.0

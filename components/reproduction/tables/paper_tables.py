@@ -1,5 +1,6 @@
 """Tables 1 and 2 beside the paper's: datasets as they were loaded; EXP by dataset, method and preset."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -68,6 +69,15 @@ class Table2Row:
     @property
     def greedy_mean(self) -> float | None:
         return self.greedy.mean
+
+    @property
+    def note(self) -> str:
+        """What was noted of its policies, with the number of seeds if it is not all of them."""
+        counts = Counter(cell.note for cell in self.cells if cell.note)
+        return "; ".join(
+            note if count == len(self.cells) else f"{note} ({count} of {len(self.cells)} seeds)"
+            for note, count in counts.most_common()
+        )
 
     @property
     def repeats_twin(self) -> bool:

@@ -208,7 +208,7 @@ def test_bad_columns(frame: pd.DataFrame, changed: dict[str, object], message: s
     ("column", "value", "message"),
     [
         ("cost", np.nan, "row 4: the loss is missing, NaN or infinite; fill it in or drop the row"),
-        ("age", np.inf, "row 4: a feature is missing, NaN or infinite; fill it in"),
+        ("age", np.inf, "row 4: 'age' is inf, infinite or too large"),
         ("country", None, "row 304: its features are not those of row 4, which has the same context id"),
         ("who", None, "column 'logger' is missing in 1 rows; fill it in or drop them"),
     ],

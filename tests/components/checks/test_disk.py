@@ -8,9 +8,15 @@ import pandas as pd
 import pytest
 
 import multilogger as ml
-from multilogger.components.checks.disk.columns import Columns
-from multilogger.components.checks.disk.log_on_disk import check_files
+from multilogger.components.checks.disk import log_on_disk
+from multilogger.components.checks.report import LogReport
 from multilogger.components.errors import BadInput
+from multilogger.components.own_log.find_source import find_source
+from multilogger.components.own_log.mapping import Wanted as Columns
+
+
+def check_files(path: Path, columns: Columns) -> LogReport:
+    return log_on_disk.check_files(find_source(str(path)).open(), columns)
 
 
 def frame_of(log: ml.BanditLog) -> pd.DataFrame:
@@ -72,12 +78,15 @@ def test_missing_propensities_are_unsafe(worlds: ModuleType, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (Columns(), "the log has no column 'action'"),
-        (Columns(action=("item",), reward="clicks"), "the log has no column 'clicks'"),
-        (Columns(action=("item",), features=("shop_*",)), "name them with --reward or --loss"),
+        (Columns(), "has no column 'action', what was done; name one of its own with --action"),
+        (
+            Columns(action=("item",), reward="clicks"),
+            "has no column 'clicks'; name one of its own with --reward",
+        ),
+        (Columns(action=("item",), features=("shop_*",)), "name it with --reward or --loss"),
         (
             Columns(action=("item",), reward="click", features=("shop_*",)),
-            "no free column is called",
+            "is called 'shop_*' (--features), it has",
         ),
         (Columns(action=("item",), reward="item"), "column 'item' must hold numbers"),
     ],
@@ -89,3 +98,13 @@ def test_columns_that_are_not_there(
     with pytest.raises(BadInput) as refusal:
         check_files(tmp_path, columns)
     assert message in str(refusal.value)
+
+
+def test_an_infinite_feature_is_refused_as_by_the_import(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"action": ["a", "b"] * 50, "reward": [0, 0, 1, 1] * 25, "propensity": 0.5, "x0": 1.0}
+    )
+    frame.loc[7, "x0"] = -np.inf
+    frame.to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(BadInput, match=r"log\.parquet, row 7: 'x0' is -inf, infinite or too large"):
+        check_files(tmp_path, Columns())

@@ -4,14 +4,16 @@ import datetime as dt
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.sparse import issparse
 
 import multilogger as ml
+from multilogger.components.errors import BadInput
 from multilogger.components.features.column import Kind, bucket_of
 from multilogger.components.features.columns import FeatureColumns, UnseenValues
-from multilogger.components.features.frames import Rows
+from multilogger.components.features.frames import Rows, to_arrow
 from multilogger.components.features.learn_encoding import EncodingLearner, Limits, learn_columns
 from multilogger.components.log.memory import densify
 
@@ -126,7 +128,7 @@ def test_what_was_never_seen_is_told() -> None:
         (["nowhere"], {}, "cannot read features: the log has no column 'nowhere', only age, member, country"),
         ([], {}, "features needs one or more names of columns, got none"),
         (["age"], {"age": pa.array([None] * 4, pa.float64())}, "column 'age' is missing in every row; leave"),
-        (["age"], {"age": [1.0, np.inf, 2.0, 3.0]}, "row 1: a feature is missing, NaN or infinite"),
+        (["age"], {"age": [1.0, np.inf, 2.0, 3.0]}, "row 1: 'age' is inf, infinite or too large"),
         (["age"], {"age": [b"a", b"b", b"c", b"d"]}, "column 'age' must hold numbers"),
     ],
 )
@@ -152,3 +154,16 @@ def test_each_column_is_told_in_a_line() -> None:
         "at: a time, as how late it is in the log, hour of day and day of week",
         "pair: 2 numbers, as they are",
     ]
+
+
+def test_two_columns_of_one_name() -> None:
+    """Of pandas and of Arrow: neither says which is meant."""
+    twice = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["age", "age"])
+    with pytest.raises(
+        BadInput, match=r"columns of the frame have the same name .*'age'.*; give each its own"
+    ):
+        to_arrow(twice)
+    with pytest.raises(
+        BadInput, match="the frame has 2 columns that are called 'age'; give each its own name"
+    ):
+        to_arrow(pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["age", "age"]))

@@ -64,11 +64,18 @@ def tracker(tmp_path: Path, migrated_mlflow: Path, monkeypatch: pytest.MonkeyPat
 
 
 def write_run(
-    tracker: Tracker, method: str, seed: int, exp: float, status: str = "FINISHED", clip: float = 30.0
+    tracker: Tracker,
+    method: str,
+    seed: int,
+    exp: float,
+    status: str = "FINISHED",
+    clip: float = 30.0,
+    dataset: str = "digits",
 ) -> str:
     """A cell's run as flows leave it, without the work."""
-    tags = {"flow": method, "dataset": "digits", "seed": str(seed)}
-    run = tracker.start("digits", f"digits · {method} · seed {seed}", Store.current().locks / "flow-x", tags)
+    tags = {"flow": method, "dataset": dataset, "seed": str(seed)}
+    name = f"{dataset} · {method} · seed {seed}"
+    run = tracker.start(dataset, name, Store.current().locks / "flow-x", tags)
     params = {
         "learn.method": method,
         "learn.preset": "tuned",
@@ -125,6 +132,22 @@ def test_what_is_not_the_preset_s_is_shown_though_all_rows_have_it(tracker: Trac
     ]
 
 
+@pytest.mark.parametrize(
+    ("column", "said"), [("loss", "shop: mean loss on"), ("reward", "the largest reward minus")]
+)
+def test_figures_of_an_own_log_are_called_estimates(tracker: Tracker, column: str, said: str) -> None:
+    run = write_run(tracker, "weighted", 0, 0.25, dataset="shop")
+    tracker.log(
+        run, {"import-log.digest": "ab", "import-log.kind": "one-of", f"import-log.{column}": "click"}
+    )
+    shown = compare(tracker, "shop")
+    assert said in shown.title
+    assert "estimated from the log as no true labels exist" in shown.title
+    assert "EXP" not in shown.title
+    assert shown.rows[0]["test, estimated"] == "0.250"
+    assert not {"EXP", "error", "greedy"} & set(shown.rows[0])
+
+
 def test_the_best_is_first_also_where_zero_or_more_is_best(tracker: Tracker) -> None:
     for method, rows in (("naive", 10.0), ("weighted", 0.0), ("balanced", 30.0)):
         run = write_run(tracker, method, 0, rows)
@@ -139,11 +162,11 @@ def test_the_best_is_first_also_where_zero_or_more_is_best(tracker: Tracker) -> 
     [
         (
             {"dataset": "yeast"},
-            "no finished run of yeast; make some with 'multilogger learn --dataset yeast'",
+            "learn --dataset yeast' or .*; those with runs are digits, name one with --dataset$",
         ),
         (
             {"dataset": "nope"},
-            "no finished run of nope; it is no registered dataset, and those with runs are digits$",
+            "no finished run of nope; it is no registered dataset; those with runs are digits, name one",
         ),
         ({"dataset": "digits", "methods": ["wcrm"]}, "no finished run of 'wcrm' on digits, only of weighted"),
         ({"dataset": "digits", "metric": "luck"}, "unknown metric 'luck'; choose one of exp"),

@@ -76,7 +76,7 @@ def test_learn_again_with_one_setting_changed_then_evaluate(finished: Finished) 
     settings = load_learned(again.outcome.artifact).settings
     assert (settings["clip"], settings["epochs"], settings["hidden"]) == (7, 2, [8])
     new = run_of(again.run_id)
-    assert new.info.run_name == "digits · weighted · seed 0 · clip 7 · learn again"
+    assert new.info.run_name == "digits · weighted · seed 0 · auto · clip 7 · learn again"
     assert new.data.tags["multilogger.template_run_id"] == finished.run_id
     assert "`learn.clip` 7 (was 30)" in new.data.tags["mlflow.note.content"]
     assert finished.run_id in new.data.tags["mlflow.note.content"]
@@ -90,7 +90,7 @@ def test_learn_again_with_one_setting_changed_then_evaluate(finished: Finished) 
     flow = run_of(scored.run_id)
     assert flow.data.params["learn.clip"] == "7.0"
     assert {"exp", "greedy", "validation_risk", "effective_rows"} <= flow.data.metrics.keys()
-    assert flow.info.run_name == "digits · weighted · seed 0 · clip 7 · evaluate again"
+    assert flow.info.run_name == "digits · weighted · seed 0 · auto · clip 7 · evaluate again"
     template = template_of(again.run_id)
     assert "evaluate" not in template.stage_runs
     before = nearest_with(Tracker(Store.current()), template, "evaluate")

@@ -1,15 +1,18 @@
 """`multilogger study --logs`: from a Parquet file to a table, a page and a champion, by the real command."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from subprocess import CompletedProcess
+from subprocess import CompletedProcess, run
 
 import numpy as np
 import pytest
 
 import multilogger as ml
 from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.study.page import study_page
 from multilogger.flows.study.verdicts import StudiedCell, conclusion, study_rows
+from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.estimate import HeldOut, Range
 from tests.tasks.own_log.shop import shop_frame
@@ -94,3 +97,31 @@ def test_a_study_of_failures_says_so() -> None:
     failed = StudiedCell(CellResult("shop", "dr", "tuned", 0, None, None, error="no rows"))
     assert conclusion([failed]) == ["No policy was learned; the table says why."]
     assert study_rows([failed])[0]["test"] == "failed: no rows"
+
+
+def test_a_failed_method_stands_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every row has every column, the page and the terminal show both, and only policies are counted."""
+    failed = StudiedCell(CellResult("shop", "dr", "tuned", 0, None, None, error="no rows"))
+    cells = [studied("naive", 0, 0.3, held_out(-0.2, -0.1)), studied("naive", 1, 0.4, held_out(-0.2, 0.1))]
+    cells += [replace(failed, result=replace(failed.result, seed=seed)) for seed in (0, 1)]
+    rows = study_rows(cells)
+    assert [(row["method"], row["seeds"]) for row in rows] == [("naive", "2"), ("dr", "0 of 2")]
+    assert list(rows[0]) == list(rows[1])
+    Terminal().table("Methods", rows)
+    assert "failed: no rows" in capsys.readouterr().out
+    assert "failed: no rows" in study_page("t", conclusion(cells), {"Methods": rows}, [], "c")
+    lines = conclusion(cells)
+    assert "least validation risk of 2 policies of 1 method," in lines[0]
+    assert lines[-1] == "2 of 4 cells failed; the first, dr (seed 0): no rows"
+
+
+def test_a_plan_is_checked_before_prefect_is_loaded(command: str) -> None:
+    """Else Prefect would have its settings before they are made: its lines, and a second server."""
+    code = (
+        "import sys; from multilogger.flows.study.plan import study_cells; "
+        "study_cells('digits', ['naive'], 1, 'tuned', None, {}); "
+        "print([name for name in ('prefect', 'mlflow') if name in sys.modules])"
+    )
+    python = Path(command).with_name("python")
+    done = run([python, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,3 +1,5 @@
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from multilogger.tasks.engine.artifact import (
     digest_of,
     manifest_of,
     publish,
+    sha256_of,
     temporary_folder,
 )
 
@@ -20,8 +23,12 @@ def finished(root: Path) -> Artifact:
     (temporary / "a.json").write_text("{}")
     (temporary / "inner" / "b.bin").write_bytes(bytes(range(100)))
     files = manifest_of(temporary)
+    entries = {name: entry.model_dump() for name, entry in files.items()}
+    text = json.dumps({"stage": "stage", "key": "key", "files": entries, "settings": {"a": 1}})
+    (temporary / "manifest.json").write_text(text)
     publish(temporary, final)
-    return Artifact(stage="stage", key="key", path="artifacts/stage/key", files=files, run_id="r", root=root)
+    own = {"stage": "stage", "key": "key", "path": "artifacts/stage/key", "run_id": "r"}
+    return Artifact(files=files, manifest=sha256_of(final / "manifest.json"), root=root, **own)
 
 
 def test_an_untouched_artifact_verifies(tmp_path: Path) -> None:
@@ -41,9 +48,39 @@ def flip_a_byte(folder: Path) -> None:
     (folder / "inner" / "b.bin").write_bytes(content)
 
 
+def garble_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text("{}")
+
+
+def list_no_files(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"stage": "stage", "key": "key", "files": []}')
+
+
+def change_a_setting(folder: Path) -> None:
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"a": 1', '"a": 2'))
+
+
+@pytest.mark.parametrize("damage", [garble_manifest, list_no_files])
+def test_manifest_of_a_record_that_has_not_its_hash_is_read(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """Records of earlier versions."""
+    artifact = finished(tmp_path).model_copy(update={"manifest": None})
+    artifact.verify()
+    damage(artifact.folder)
+    with pytest.raises(DamagedArtifact, match=r"manifest.json was altered"):
+        artifact.verify()
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
+        (garble_manifest, "manifest.json was altered"),
+        (list_no_files, "manifest.json was altered"),
+        (change_a_setting, "manifest.json was altered"),
+        (lambda folder: (folder / "manifest.json").write_bytes(b""), "manifest.json was altered"),
+        (lambda folder: (folder / "manifest.json").unlink(), "manifest.json is missing"),
         (flip_a_byte, "inner/b.bin was altered"),
         (lambda folder: (folder / "a.json").unlink(), "a.json is missing"),
         (lambda folder: (folder / "a.json").write_text("{ }"), "a.json was altered"),

@@ -167,6 +167,23 @@ def test_tampered_copy_is_refused_in_one_line_and_computed_again(
     assert [p for p in (root / "artifacts" / "replay").iterdir() if p.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"files": []}', b"\x00\xff"])
+def test_damaged_manifest_in_the_store_is_noticed_and_healed(
+    finished_copy: tuple[Path, Finished], content: bytes
+) -> None:
+    """Before, it stayed: `evaluate --logs` on that replay failed after every rerun too."""
+    _, first = finished_copy
+    replay = first.outcomes["replay"].artifact
+    true = (replay.folder / "manifest.json").read_bytes()
+    (replay.folder / "manifest.json").write_bytes(content)
+    listener = Listener()
+    with watched_by(listener):
+        second = prepare()
+    assert second.outcomes["replay"].status is Status.RESTORED
+    assert (replay.folder / "manifest.json").read_bytes() == true
+    assert any("manifest.json was altered" in line for line in listener.lines)
+
+
 @pytest.fixture(scope="module")
 def finished_store(
     tmp_path_factory: pytest.TempPathFactory, prefect_server: str, migrated_mlflow: Path

@@ -1,11 +1,17 @@
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
+from pydantic import ValidationError
 
+from multilogger.components.errors import BadInput
+from multilogger.tasks.download import DownloadSettings
+from multilogger.tasks.engine.execution import Surroundings
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
+from multilogger.tasks.own_log.import_settings import ImportLogSettings
 
 
 @pytest.fixture
@@ -49,3 +55,36 @@ def test_a_database_that_was_being_made_is_made_anew(tmp_path: Path, monkeypatch
     assert Tracker(store).client.search_experiments(max_results=1)
     assert (store.root / "mlflow.db").is_file()
     assert not (store.root / "mlflow.draft").exists()
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/etc/multilogger", "x" * 300])
+def test_no_experiment_has_its_files_outside_of_the_store(store: Store, name: str) -> None:
+    with pytest.raises(BadInput, match="the name of a dataset has"):
+        Tracker(store).experiment(name)
+    with pytest.raises(ValidationError, match="the name of a dataset or log has"):
+        Surroundings(root=store.root, dataset=name, seed=0, flow_run_id="x")
+    with pytest.raises(ValidationError, match="the name of a dataset or log has"):
+        DownloadSettings(dataset=name)
+    with pytest.raises(ValidationError, match="the name of a dataset or log has"):
+        ImportLogSettings(dataset=name)
+
+
+def test_user_without_a_name_is_called_by_the_number(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that was started with any number for a user."""
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 12345678)
+    run = Tracker(store).start("digits", "run", store.locks / "flow-x", {})
+    assert MlflowClient(store.tracking_uri).get_run(run).data.tags["mlflow.user"] == "12345678"
+
+
+@pytest.mark.parametrize(
+    ("address", "extra"), [("postgresql+psycopg2://u:p@h/d", "postgres"), ("mysql+pymysql://h/d", "mysql")]
+)
+def test_missing_driver_is_said_with_the_extra_that_has_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, address: str, extra: str
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    monkeypatch.setitem(sys.modules, address.partition("+")[2].partition(":")[0], None)
+    with pytest.raises(BadInput, match=rf"is missing: pip install 'multilogger\[{extra}\]'"):
+        Tracker(store)

@@ -94,7 +94,7 @@ def test_a_logger_with_noisy_losses_counts_for_less(log: TrainingLog) -> None:
 def test_dropout_keeps_the_mean_of_inputs(log: TrainingLog, share: float) -> None:
     model = fit(log, replace(SETTINGS, input_dropout=share), epochs=0)
     x = torch.ones(4000, 4)
-    thinned = model._thin_inputs(x)
+    thinned = model.thin_inputs(x)
     assert float(thinned.mean()) == pytest.approx(1.0, abs=0.03)
     assert sorted(set(thinned.flatten().tolist())) == ([1.0] if share == 0 else [0.0, 2.0])
 

@@ -5,6 +5,7 @@ import math
 import re
 from dataclasses import FrozenInstanceError, fields, replace
 from enum import StrEnum
+from itertools import product
 from typing import Any
 
 import pytest
@@ -161,7 +162,7 @@ def test_every_setting_says_what_it_is(method: str) -> None:
         ("least_mean_weight", 0.0, "least_mean_weight must be above 0 and below 1, got 0.0"),
         ("least_mean_weight", 1.5, "least_mean_weight must be above 0 and below 1, got 1.5"),
         ("most_mean_weight", 1.0, "most_mean_weight must be above 1, got 1.0"),
-        ("hidden", (8, 0), "hidden must be at least 1, got 0 in (8, 0); it is: nodes of each hidden layer"),
+        ("hidden", (8, 0), "hidden must be at least 1 and at most 100000, got 0 in (8, 0); it is: nodes of"),
         ("discriminator_hidden", (0,), "discriminator_hidden must be at least 1, got 0 in (0,)"),
         ("wcrm_clips", (3.0, -1.0), "wcrm_clips must be at least 0, got -1.0 in (3.0, -1.0)"),
         ("wcrm_variances", (-1.0,), "wcrm_variances must be at least 0, got -1.0 in (-1.0,)"),
@@ -206,6 +207,17 @@ def test_every_number_has_an_end_that_is_said(method: str, name: str) -> None:
     """A range that refuses nothing below would be one that was forgotten: no setting may be negative."""
     with pytest.raises(BadInput, match=f"^{name} must be .*, got -1"):
         with_value(method, name, -(10**30))
+
+
+def test_no_number_is_larger_than_arrays_can_be() -> None:
+    """Before, it failed after the start, as an OverflowError."""
+    for (method, name), huge in product(NUMBERS + LISTS, (2**31, 2**63, 10**400)):
+        usual = getattr(default(method), name)
+        first, value = (usual[0], (*usual, huge)) if isinstance(usual, tuple) else (usual, huge)
+        if isinstance(first, int) or huge == 10**400:
+            with pytest.raises(BadInput, match=f"^{name} must be .*, got ") as refused:
+                with_value(method, name, value)
+            assert len(str(refused.value)) < 400
 
 
 @pytest.mark.parametrize(

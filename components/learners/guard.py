@@ -1,0 +1,126 @@
+"""Whether a learned policy is below the best logger, as far as the log that it was learned from tells.
+
+The log is an optimist here: the policy has seen its rows. So a policy that does not even look better there
+is not worth having, and one of which next to no row speaks is not known at all.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.learners.auto.judge import judge
+from multilogger.components.learners.auto.lots import lots
+from multilogger.components.learners.auto.verdict import best_logger, reward_gain, structure_gain
+from multilogger.components.learners.loss_models.additive import base_rates
+from multilogger.components.learners.loss_models.additive_rows import RowSums
+from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
+from multilogger.components.log.disk import LearnerLog
+
+ENOUGH_ROWS = 100.0  # effective ones; below it product weights of label vectors are not relied on
+FEWEST_ROWS = 10.0  # effective ones; below it weights say nothing
+SURE = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A policy against the best logger of its log, whose mean loss is `mean_loss`.
+
+    `gain` is how much less the policy loses by estimate, with its standard error; NaN where nothing can be
+    said. `adds` says that it rests on a loss that adds up over labels.
+    """
+
+    logger: int
+    mean_loss: float
+    gain: float
+    standard_error: float
+    effective_rows: float
+    rows: int
+    adds: bool
+
+    @property
+    def worse(self) -> bool:
+        """Whether it is no better by its own estimate."""
+        return self.gain <= 0
+
+    @property
+    def unknown(self) -> bool:
+        """Whether next to no row speaks of the policy."""
+        return math.isnan(self.gain) or (not self.adds and self.effective_rows < FEWEST_ROWS)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a gain could be chance."""
+        return self.gain <= SURE * self.standard_error
+
+    def short(self, name: str = "") -> str:
+        """The same in a few words for a table, where the logger has this name; empty where all is well."""
+        name = name or f"logger-{self.logger + 1}"
+        if self.worse:
+            return f"worse than {name} on its own estimate"
+        if self.unknown:
+            return f"next to no row speaks of it, {name} is known"
+        return f"not shown to be better than {name}" if self.in_doubt else ""
+
+    def line(self, method: str, name: str = "") -> str | None:
+        """What a person should know, with the better alternative; None where all is well."""
+        name = name or f"logger-{self.logger + 1}"
+        rest = ", if the loss adds up over labels" if self.adds else ""
+        if self.worse:
+            return (
+                f"worse than {name} on its own estimate: {method} loses {-self.gain:.3f} more than its "
+                f"{self.mean_loss:.3f}{rest}; keep {name}, or learn with auto"
+            )
+        if self.unknown:
+            return (
+                f"next to no row speaks of what {method} learned ({self.effective_rows:.1f} effective rows "
+                f"of {self.rows:,}): nothing is known of it; keep {name}, or learn with auto"
+            )
+        if self.in_doubt:
+            return (
+                f"{method} is not shown to be better than {name}: it loses {self.gain:.3f} less than its "
+                f"{self.mean_loss:.3f} on its own estimate{rest}, with a standard error of "
+                f"{self.standard_error:.3f}; auto has a guarantee"
+            )
+        return None
+
+
+def guard(log: LearnerLog, logits: Matrix, p: Matrix | None) -> Guard:
+    """Compare a policy's logits (m, size) with the best logger; `p` (m, size) is its loss model, if any."""
+    labels = bool(log.space.action_shape)
+    knows = bool(log.logger_logits)
+    chances = p if p is not None else _flat(log) if labels else np.full((1, log.space.size), 0.5)
+    chances = np.broadcast_to(chances, (log.contexts, log.space.size))
+    judged = judge(log, FoldedModel(FORMS[log.space.name], chances), [logits], imitate=False)
+    best, _ = best_logger(judged.own_losses, judged.rows)
+    one = judged.candidates[0]
+    # Of weights that are all next to nothing Kish's count is high; their sum is not.
+    effective = min(one.mass**2 / one.squares, one.mass) if one.squares > 0 else 0.0
+    adds = labels and knows and effective < ENOUGH_ROWS
+    if adds or (not labels and p is not None):
+        gain, error = structure_gain(judged, 0, best)
+    elif effective < FEWEST_ROWS:
+        gain, error = math.nan, math.nan
+    else:
+        gain, error = reward_gain(judged, 0, best)
+    mean = float(judged.own_losses[best].sum() / judged.rows.sum())
+    return Guard(best, mean, gain, error, effective, int(judged.rows.sum()), adds)
+
+
+def _flat(log: LearnerLog) -> Matrix:
+    """The chance of each label whatever the context: (1, q)."""
+    size, loggers = log.space.size, log.loggers
+    products, moments = np.zeros((loggers, size, size)), np.zeros((loggers, size))
+    squares, counts = np.zeros(loggers), np.zeros(loggers)
+    for lot in lots(log):
+        signs, target = 1.0 - 2.0 * lot.action, lot.delta - lot.action.sum(axis=1)
+        for j in range(loggers):
+            own = lot.logger == j
+            products[j] += signs[own].T @ signs[own]
+            moments[j] += signs[own].T @ target[own]
+            squares[j] += float(target[own] @ target[own])
+            counts[j] += float(own.sum())
+    rates = base_rates(RowSums(*map(torch.from_numpy, (products, moments, squares, counts))))
+    return rates.numpy()[None, :]

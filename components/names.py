@@ -1,0 +1,39 @@
+"""The one place that says what a thing may be called.
+
+Names of datasets and of logs become folders, experiments and models; names of loggers stand in tables.
+"""
+
+from multilogger.components.errors import BadInput
+
+LONGEST = 60  # a folder's name has at most 255 bytes, and a letter up to 4
+LONGEST_LABEL = 1000
+MARKS = "-_. "
+RULE = (
+    f"letters, digits, spaces, '-', '_' and '.', at most {LONGEST} of them, a letter or digit first and last"
+)
+
+
+def check_name(kind: str, name: str) -> str:
+    """A name that may become a folder, below the one that it is meant for."""
+    good = name.replace(" ", "") and all(letter.isalnum() or letter in MARKS for letter in name)
+    if not (good and len(name) <= LONGEST and name[0].isalnum() and name[-1].isalnum()):
+        raise BadInput(f"the name of a {kind} has {RULE}; got {_shown(name)}")
+    return name
+
+
+def name_from(text: str, otherwise: str) -> str:
+    """A name made of what a file or a folder is called."""
+    plain = "".join(letter if letter.isalnum() or letter in MARKS else "-" for letter in text)
+    return plain.strip(MARKS)[:LONGEST].strip(MARKS) or otherwise
+
+
+def check_label(kind: str, label: str) -> None:
+    """A name that is shown and nothing else: it fits a line."""
+    if not label or len(label) > LONGEST_LABEL or not label.isprintable():
+        raise BadInput(
+            f"the name of a {kind} is 1 to {LONGEST_LABEL} printable characters; got {_shown(label)}"
+        )
+
+
+def _shown(name: str) -> str:
+    return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r} and {len(name) - LONGEST} more"

@@ -1,0 +1,116 @@
+"""`check` and `evaluate` of own logs: any columns, CSV and Parquet, folders, globs, a file of options."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multilogger as ml
+from multilogger.components.errors import BadInput
+from multilogger.flows.cli.log_options import log_settings
+from multilogger.flows.evaluation.check import check_logs
+from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
+
+COLUMNS: dict[str, Any] = {
+    "action": ["item"], "reward": "click", "propensity": "pscore", "logger": "policy", "features": ["user_*"],
+}  # fmt: skip
+ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One log as two Parquet files, as two CSV files, and a policy that was learned from it."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "policy": np.array(["old", "new"])[rng.integers(0, 2, ROWS)],
+            "item": np.array(["jam", "rum", "tea"])[rng.integers(0, 3, ROWS)],
+            "click": rng.integers(0, 2, ROWS),
+            "pscore": np.full(ROWS, 1 / 3),
+            "user_age": rng.normal(size=ROWS),
+            "user_land": np.array(["de", "fr", "it"])[rng.integers(0, 3, ROWS)],
+        }
+    )
+    root = tmp_path_factory.mktemp("own")
+    for kind in ("parquet", "csv"):
+        (root / kind).mkdir()
+    for part, rows in enumerate((frame[:150], frame[150:])):
+        rows.to_parquet(root / "parquet" / f"{part}.parquet")
+        rows.to_csv(root / "csv" / f"{part}.csv", index=False)
+    (root / "shop.toml").write_text(
+        f'logs = "{root}/parquet"\naction = "item"\nreward = "click"\npropensity = "pscore"\n'
+        'logger = "policy"\nfeatures = ["user_*"]\n'
+    )
+    named = {name: value[0] if name == "action" else value for name, value in COLUMNS.items()}
+    log = ml.BanditLog.from_pandas(frame, **named | {"features": ["user_age", "user_land"]})
+    ml.Naive(epochs=1, hidden=(4,), seed=0).fit(log).save(root / "policy")
+    return root
+
+
+def evaluated(root: Path, logs: str | None, **log: Any) -> Evaluated:
+    settings = log_settings(logs, log)
+    return evaluate_on_logs(
+        EvaluateOptions(
+            policy=str(root / "policy"), logs=Path(settings.logs), log=settings, mapped=bool(log),
+            bootstrap=100, validation_only=False, track=False,
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["parquet", "parquet/?.parquet", "csv", "csv/*.csv"])
+def test_every_kind_of_files_is_one_log(logs: Path, where: str) -> None:
+    report = check_logs(log_settings(f"{logs}/{where}", COLUMNS))
+    assert report.safe
+    assert f"{ROWS} rows" in str(report)
+    done, usual = evaluated(logs, f"{logs}/{where}", **COLUMNS), evaluated(logs, f"{logs}/parquet", **COLUMNS)
+    assert done.result.rows == ROWS
+    assert done.result.estimates == usual.result.estimates
+
+
+def test_the_estimate_is_that_of_the_python_api(logs: Path) -> None:
+    frame = pd.concat([pd.read_parquet(logs / "parquet" / f"{part}.parquet") for part in (0, 1)])
+    chances = ml.load_policy(logs / "policy").predict_proba(frame)
+    place = frame["item"].map({"jam": 0, "rum": 1, "tea": 2}).to_numpy()
+    weights = np.asarray(chances)[np.arange(ROWS), place] / frame["pscore"].to_numpy()
+    by_hand = float(np.mean(weights * (1 - frame["click"].to_numpy())))
+    found = {one.name: one.value for one in evaluated(logs, f"{logs}/csv", **COLUMNS).result.estimates}
+    assert found["naive"] == pytest.approx(by_hand, rel=1e-5)
+
+
+def test_a_file_of_options_names_the_log_too(logs: Path) -> None:
+    assert check_logs(log_settings(None, {"columns": logs / "shop.toml"})).safe
+    assert evaluated(logs, None, columns=logs / "shop.toml").result.rows == ROWS
+
+
+def test_under_a_policy_csv_is_held_as_parquet_is(logs: Path) -> None:
+    reports = [
+        str(check_logs(log_settings(f"{logs}/{where}", COLUMNS), logs / "policy"))
+        for where in ("csv/*.csv", "parquet/*.parquet")
+    ]
+    assert reports[0] == reports[1]
+    assert "the policy over the logger" in reports[0]
+
+
+@pytest.mark.parametrize(
+    ("where", "changed", "message"),
+    [
+        ("none", {}, "there is no file or folder"),
+        ("csv/*.parquet", {}, "no files of Parquet or CSV"),
+        (".", {}, "has both Parquet and CSV files"),
+        ("csv", {"reward": "clicks"}, "has no column 'clicks'; name one of its own with --reward"),
+        ("csv", {"loss": "click"}, "the outcome came twice, as --reward and --loss"),
+    ],
+)
+def test_what_cannot_be_read(logs: Path, where: str, changed: dict[str, Any], message: str) -> None:
+    given = COLUMNS | changed
+    for call in (check_logs, lambda settings: evaluated(logs, settings.logs, **given)):
+        with pytest.raises(BadInput, match=re.escape(message)):
+            call(log_settings(f"{logs}/{where}", given))
+
+
+def test_no_log_is_named() -> None:
+    with pytest.raises(BadInput, match="name the files of the log"):
+        log_settings(None, {})
