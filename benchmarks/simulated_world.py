@@ -15,9 +15,9 @@ from multilogger.components.actions.labels import (
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import Contexts, ScoredLog
-from multilogger.components.evaluation.evaluation import MaxWeights
-from multilogger.components.evaluation.loss_model import DrModel, open_loss_model
 from multilogger.components.evaluation.loss_models.cross_fitting import LogShape, ModelRows, draw_folds
+from multilogger.components.evaluation.loss_models.opening import DrModel, open_loss_model
+from multilogger.components.evaluation.max_weights import MaxWeights
 from multilogger.components.evaluation.score_log import Scored
 
 Kinds = NDArray[np.int64]

@@ -5,6 +5,7 @@ Every one of them gives way to a variable that is already set.
 
 import os
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from multilogger.components.errors import BadInput
@@ -46,7 +47,18 @@ def set_defaults() -> None:
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     with suppress(BadInput):  # a command that opens the store says it; this is read when we are imported
-        os.environ.setdefault("PREFECT_HOME", str(Store.current().prefect_home))
+        store = Store.current()
+        os.environ.setdefault("PREFECT_HOME", str(store.prefect_home))
+        if not _has_home():
+            os.environ["HOME"] = str(store.root)  # libraries look for it; none of them may write elsewhere
+
+
+def _has_home() -> bool:
+    """Not in a container whose user has a number alone (`docker run -u 12345`) and no HOME."""
+    try:
+        return bool(Path.home())
+    except RuntimeError:
+        return False
 
 
 def hide_logins() -> None:

@@ -3,19 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.estimators.lambda_star import (
-    LoggerStats,
-    self_normalised_divergence,
-    supported_lambda_star,
-    update_stats,
-)
-from multilogger.components.estimators.weights import importance_weights
+from multilogger.components.estimators.lambda_star import self_normalised_divergence, supported_lambda_star
+from multilogger.components.log.disk import PolicyTable
+from multilogger.components.long_log.logger_stats import logger_stats_of
 from multilogger.tasks.dataset_files import load_contexts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.learn import load_learned
-from multilogger.tasks.log_files import bandit_log_used, stream_log
+from multilogger.tasks.log_files import bandit_log_used, files_of_side
 from multilogger.tasks.replay import load_summary
 
 
@@ -23,7 +19,8 @@ class LambdaStarSettings(StageSettings):
     """Nothing to set: lambda* follows from the log and the policy."""
 
 
-@stage("lambda-star", version=3, dataset=bandit_log_used)
+# 4: sums are taken file by file and log h from a table of contexts, which moves last bits.
+@stage("lambda-star", version=4, dataset=bandit_log_used)
 def estimate_lambda_star(
     settings: LambdaStarSettings,  # noqa: ARG001 - every stage has settings
     data: Artifact,
@@ -34,12 +31,8 @@ def estimate_lambda_star(
 ) -> None:
     """Weigh the loggers by how well their training rows speak of the policy (section 2.1.1)."""
     learned = load_learned(policy)
-    logits = learned.logits(load_contexts(data).x)
-    stats: tuple[LoggerStats, ...] = (LoggerStats(),) * len(load_summary(log))
-    for batch in stream_log(log, validation=False):
-        target = learned.space.log_probability(logits[batch.rows.context], batch.rows.action)
-        weights = importance_weights(target, batch.rows.log_propensity)
-        stats = update_stats(stats, batch.logger, weights, batch.rows.delta)
+    table = PolicyTable.of(learned.space, learned.logits(load_contexts(data).x))
+    stats = logger_stats_of(files_of_side(log, validation=False), table, len(load_summary(log)))
     weights_of_loggers = supported_lambda_star(stats)
     counts = np.array([s.count for s in stats])
     shares = counts * weights_of_loggers

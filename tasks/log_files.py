@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from multilogger.components.actions.space import ActionSpace
     from multilogger.components.datasets.labelled_data import Features
     from multilogger.components.log.disk import StreamedLog
+    from multilogger.components.log.files import LogFiles
     from multilogger.components.log.memory import TrainingLog
     from multilogger.components.log.reading import LogBatch
 
@@ -28,8 +29,12 @@ def stream_log(log: Artifact, validation: bool) -> Iterator["LogBatch"]:
     """One side of the split, batch by batch; never the whole log."""
     from multilogger.components.log.reading import read_rows
 
-    files = open_log_files(log.folder / LOG_FOLDER, contexts_given=True)
-    return read_rows(replace(files, validation=validation))
+    return read_rows(files_of_side(log, validation))
+
+
+def files_of_side(log: Artifact, validation: bool) -> "LogFiles":
+    """The files of a log, to be read without the rows of the other side."""
+    return replace(open_log_files(log.folder / LOG_FOLDER, contexts_given=True), validation=validation)
 
 
 def load_training_log(

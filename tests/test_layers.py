@@ -141,7 +141,12 @@ LABEL_FORMULAS = {
     "LogisticRegression",
     "MAX_ENUMERATED_LABELS",
 }
-POLICIES = ("components/actions/labels.py", "components/actions/torch_labels.py", "components/loggers/crf.py")
+POLICIES = (
+    "components/actions/labels.py",
+    "components/actions/row_scores.py",
+    "components/actions/torch_labels.py",
+    "components/loggers/crf.py",
+)
 # What they predict lies between 0 and 1 as well.
 LOSS_MODELS = (
     "components/learners/loss_models/additive.py",

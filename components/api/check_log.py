@@ -1,5 +1,6 @@
 """`BanditLog.check`: a log in memory as the looks of `components/checks` take it, also under a policy."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,14 @@ from multilogger.components.checks.findings import Finding
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog
-from multilogger.components.evaluation.support import logger_support, overlap, support_warnings
+from multilogger.components.evaluation.log_sums import Kind, sum_up
+from multilogger.components.evaluation.max_weights import bounds_of
+from multilogger.components.evaluation.support import (
+    Overlap,
+    logger_support,
+    overlap_of,
+    support_warnings,
+)
 from multilogger.components.log.files import BATCH_ROWS
 from multilogger.components.log.memory import densify
 
@@ -33,9 +41,16 @@ def check_log(log: BanditLog, policy: Any = None) -> LogReport:
     if policy is None:
         return check(LogInMemory(log), policy_findings=found)
     scored = _scored(log, as_policy(policy, log).logits(log.x))
-    weights = [overlap(scored.weights[log.logger == j]) for j in range(len(log.loggers))]
-    whole = scored.weights if scored.average_weights is None else scored.average_weights
-    lines = support_warnings(scored, logger_support(scored), overlap(whole))
+    sums = sum_up(scored, None, bounds_of(math.inf, scored.loggers, None), np.random.default_rng(0))
+    support = logger_support(scored.names, sums, scored.counts)
+    own, kind = sums.weights, Kind.OWN if scored.log_average is None else Kind.AVERAGE
+
+    def over(kind: Kind, of: slice) -> Overlap:
+        rows, largest = float(scored.counts[of].sum()), float(sums.largest[kind, of].max())
+        return overlap_of(rows, float(own[kind, of].sum()), float(sums.squares[kind, of].sum()), largest)
+
+    weights = [over(Kind.OWN, slice(j, j + 1)) for j in range(scored.loggers)]
+    lines = support_warnings(sums, support, over(kind, slice(None)))
     return check(LogInMemory(log), weights, [*found, *(policy_finding(line, scored) for line in lines)])
 
 

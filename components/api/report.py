@@ -20,15 +20,17 @@ from multilogger.components.estimators.pessimism import SmoothedRisk
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
 from multilogger.components.evaluation.evaluation import (
     EstimateRow,
-    MaxWeights,
     PolicyEvaluation,
     Request,
     evaluate_policy,
+)
+from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.max_weights import (
+    MaxWeights,
+    check_stated_weight,
     greedy_log_propensity,
     known_max_weights,
-    stated_max_weights,
 )
-from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.evaluation.tables import (
     estimate_line,
@@ -205,7 +207,7 @@ def evaluate(
         result = evaluate_policy(
             scored.log, scored.model, request, rng, largest, rare, additivity=scored.additivity
         )
-    notes = list(evaluation_notes(scored, largest, "max_weight"))
+    notes = list(evaluation_notes(scored.about, largest, "max_weight"))
     if (estimated := estimated_note(log)) is not None:
         notes.insert(0, estimated)
     return EvaluationReport(
@@ -241,5 +243,6 @@ def _max_weights(
     max_weight: float | None,
 ) -> MaxWeights | None:
     if max_weight is not None:
-        return stated_max_weights(scored.log, max_weight, "max_weight")
+        check_stated_weight(float(scored.log.weights.max()), max_weight, "max_weight")
+        return MaxWeights(np.full(scored.log.loggers, max_weight), max_weight)
     return known_max_weights(log.space, contexts.logits, loggers, scored.log.counts) if loggers else None

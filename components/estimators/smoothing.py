@@ -120,11 +120,34 @@ def implicit_weights(log_target: Vector, log_propensity: Vector, gamma: float) -
 
 
 @dataclass(frozen=True)
+class Whole:
+    """A log of `contexts` C and `rows` n, of which some have `most_rows` of one context."""
+
+    contexts: int
+    rows: int
+    most_rows: int
+
+    @property
+    def scale(self) -> float:
+        """C/n."""
+        return self.contexts / max(1, self.rows)
+
+    @property
+    def most(self) -> float:
+        """a, which is at least 1."""
+        return float(self.most_rows * self.scale)
+
+
+@dataclass(frozen=True)
 class Groups:
-    """Which rows share a context: its number from 0 of each row (n,), and the rows of each context (C,)."""
+    """Which rows share a context: its number from 0 of each row (n,), and the rows of each context (C,).
+
+    They may be a part of a log that is given as `part_of`, with all rows of their contexts.
+    """
 
     number: Contexts
     rows: Contexts
+    part_of: Whole | None = None
 
     @classmethod
     def of(cls, context: Contexts) -> "Groups":
@@ -132,18 +155,13 @@ class Groups:
         return cls(number, rows)
 
     @property
-    def most(self) -> float:
-        """a, which is at least 1."""
-        return float(self.rows.max(initial=1) * self._scale)
+    def whole(self) -> Whole:
+        return self.part_of or Whole(len(self.rows), len(self.number), int(self.rows.max(initial=1)))
 
     def values(self, rows: Vector) -> Vector:
         """y_c of each context: (C,)."""
-        sums = np.bincount(self.number, rows, minlength=len(self.rows)) * self._scale
+        sums = np.bincount(self.number, rows, minlength=len(self.rows)) * self.whole.scale
         return np.asarray(sums, dtype=np.float64)
-
-    @property
-    def _scale(self) -> float:
-        return len(self.rows) / max(1, len(self.number))
 
 
 def ls_sums(values: Vector, smoothing: float) -> SmoothedSums:
@@ -160,7 +178,7 @@ def ix_sums(
     if groups is None:
         return SmoothedSums(2.0 * gamma, len(weighted), float(weighted.sum()))
     values = groups.values(weighted)
-    return SmoothedSums(2.0 * gamma / groups.most, len(values), float(values.sum()))
+    return SmoothedSums(2.0 * gamma / groups.whole.most, len(values), float(values.sum()))
 
 
 def ls_lower_bound(

@@ -17,7 +17,8 @@ from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.columns import feature_columns
-from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, ColumnBatch
+from multilogger.components.log.files import BATCH_ROWS, ColumnBatch
+from multilogger.components.log.unreadable import READ_ERRORS
 
 
 class Policy(Protocol):

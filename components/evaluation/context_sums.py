@@ -96,7 +96,7 @@ class Column(IntEnum):
     `UU` and `WW` are of squares.
 
     Q is the modelled loss under the policy, R what is left of the loss times b, or w where b is not known.
-    `ADDITIVE_U` and `ADDITIVE_V` are losses times additive weights, own and balanced.
+    `ADDITIVE_U` and `ADDITIVE_V` are losses times additive weights, own and balanced; `DELTA` is the loss.
     """
 
     ROWS = 0
@@ -116,17 +116,30 @@ class Column(IntEnum):
     WW_CUT = 14
     ADDITIVE_U = 15
     ADDITIVE_V = 16
+    DELTA = 17
 
 
 @dataclass(frozen=True)
 class Stratum:
     """Contexts that are resampled among themselves: `sums` is (contexts, loggers of the stratum, columns).
 
-    `logger` is the one that all their rows come from, None for contexts that several loggers met.
+    `logger` is the one that all their rows come from, None for contexts that several loggers met. Where
+    contexts are many, `sums` are those of blocks of them.
     """
 
     logger: int | None
     sums: Sums
+
+    def in_blocks(self, most: int, rng: np.random.Generator) -> "Stratum":
+        """Contexts dealt out at random to at most `most` blocks of equal size; as they are where fewer."""
+        contexts = len(self.sums)
+        if contexts <= most:
+            return Stratum(self.logger, np.ascontiguousarray(self.sums))
+        block = rng.permutation(contexts) % most
+        sums = np.empty((most, *self.sums.shape[1:]))
+        for place in np.ndindex(self.sums.shape[1:]):
+            sums[(slice(None), *place)] = np.bincount(block, self.sums[(slice(None), *place)], minlength=most)
+        return Stratum(self.logger, sums)
 
     def spread(self, loggers: int, rows: slice) -> Sums:
         """The sums of some contexts with a place for every logger: (contexts, J, columns)."""
@@ -154,6 +167,7 @@ def row_terms(log: ScoredLog, clip: float, model: ModelledLoss | None) -> dict[C
     w, b = log.weights, log.average_weights
     cut = np.minimum(w, clip)
     terms = {Column.ROWS: np.ones(log.rows), Column.W: w, Column.U: w * log.delta, Column.W_CUT: cut}
+    terms[Column.DELTA] = log.delta
     terms[Column.U_CUT] = cut * log.delta
     terms[Column.WW], terms[Column.WW_CUT] = np.square(w), np.square(cut)
     terms[Column.UU] = np.square(terms[Column.U])
@@ -189,12 +203,6 @@ def context_sums(log: ScoredLog, clip: float, model: ModelledLoss | None) -> tup
     return tuple(strata)
 
 
-def mean_error(values: Vector, context: Contexts) -> float:
-    """The standard error of the mean of rows (n,), of which those of one context vary together."""
-    sums = np.bincount(context, values - values.mean())
-    return float(np.sqrt(sums @ sums)) / len(values)
-
-
 def total_sums(strata: Sequence[Stratum], loggers: int) -> Sums:
     """The sums of the whole log: (J, columns)."""
     return np.asarray(np.stack([stratum.total(loggers) for stratum in strata]).sum(axis=0))
@@ -202,11 +210,13 @@ def total_sums(strata: Sequence[Stratum], loggers: int) -> Sums:
 
 def _logger_range(log: ScoredLog) -> tuple[Contexts, Contexts]:
     """The lowest and the highest logger of each context: (contexts,) each."""
-    order = np.lexsort((log.logger, log.context))
-    context, logger = log.context[order], log.logger[order]
-    first = np.flatnonzero(np.r_[True, context[1:] != context[:-1]])
-    last = np.r_[first[1:], len(context)] - 1
-    return logger[first], logger[last]
+    if log.contexts == log.rows:
+        logger = np.empty_like(log.logger)
+        logger[log.context] = log.logger
+        return logger, logger
+    cell = log.context * log.loggers + log.logger
+    met = np.bincount(cell, minlength=log.contexts * log.loggers).reshape(-1, log.loggers) > 0
+    return met.argmax(axis=1), log.loggers - 1 - met[:, ::-1].argmax(axis=1)
 
 
 def _sums(
@@ -218,9 +228,15 @@ def _sums(
 ) -> Sums:
     rows = members[context]
     number = np.cumsum(members) - 1
-    cell = number[context[rows]] * places + place[rows]
+    every = bool(rows.all())
+    cell = (number[context] if every else number[context[rows]]) * places + (place if every else place[rows])
     size = int(members.sum()) * places
-    sums = np.zeros((size, len(Column)))
+    sums = np.zeros((len(Column), size))
+    alone = len(cell) == size and places == 1  # each row is a context of its own
     for column, values in terms.items():
-        sums[:, column] = np.bincount(cell, values[rows], minlength=size)
-    return sums.reshape(-1, places, len(Column))
+        chosen = values if every else values[rows]
+        if alone:
+            sums[column, cell] = chosen
+        else:
+            sums[column] = np.bincount(cell, chosen, minlength=size)
+    return np.moveaxis(sums.reshape(len(Column), -1, places), 0, -1)

@@ -1,38 +1,28 @@
 """A policy's risk from the logs alone: every estimator, both intervals, support, and which one to trust."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.actions.space import ActionSpace
-from multilogger.components.errors import BadInput
-from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.doubly_robust import ModelledLoss
-from multilogger.components.estimators.pessimism import SmoothedRisk, SmoothedRows
-from multilogger.components.estimators.smoothing import Groups
-from multilogger.components.evaluation.context_sums import (
-    ScoredLog,
-    Sums,
-    context_sums,
-    total_sums,
-)
-from multilogger.components.evaluation.guards import check_weights, few_contexts_lines, guarded
-from multilogger.components.evaluation.intervals import (
-    Estimators,
-    Interval,
-    bernstein_interval,
-    by_logger,
-    resample,
-    whole_log,
-)
+from multilogger.components.estimators.pessimism import SmoothedRisk, SmoothedRows, SmoothedSides
+from multilogger.components.estimators.smoothing import Whole
+from multilogger.components.evaluation.context_sums import ScoredLog, Sums
+from multilogger.components.evaluation.guards import few_contexts_lines, fewest_contexts
+from multilogger.components.evaluation.intervals import Interval, bernstein_interval, parts_of, resample
+from multilogger.components.evaluation.log_sums import LogSums, sum_up
+from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
 from multilogger.components.evaluation.points import (
     ADDITIVE,
     AS_THEY_ARE,
     CUT,
     DR,
+    Estimators,
+    RowWeights,
+    kind_of,
     lambda_shares,
     row_weights,
 )
@@ -43,19 +33,11 @@ from multilogger.components.evaluation.support import (
     Overlap,
     Recommendation,
     logger_support,
-    overlap,
+    overlap_of,
     recommend,
     support_warnings,
 )
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
-
-
-@dataclass(frozen=True)
-class MaxWeights:
-    """The largest weights that could occur in any context: h/h_j a logger (J,), and h/h_avg."""
-
-    own: Vector
-    average: float
 
 
 @dataclass(frozen=True)
@@ -105,6 +87,30 @@ class PolicyEvaluation:
     smoothed: tuple[SmoothedRisk, ...] = ()
 
 
+@dataclass(frozen=True)
+class SummedLog:
+    """A log under a policy, summed up: who logged it, what it allows, and the sums.
+
+    `few` is how few contexts there are where they are too few: the sums then take rows as independent.
+    `contexts` is how many there are all the same. `effective_additive` is what balanced additive weights are
+    worth by the policies alone. `smoothed` has the sums of pessimistic estimates.
+    """
+
+    names: tuple[str, ...]
+    estimators: Estimators
+    sums: LogSums
+    clip: float
+    max_loss: float
+    contexts: int
+    few: int | None = None
+    effective_additive: float = 0.0
+    smoothed: tuple[SmoothedSides, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return int(self.estimators.counts.sum())
+
+
 def evaluate_policy(
     log: ScoredLog,
     model: ModelledLoss | None,
@@ -116,64 +122,105 @@ def evaluate_policy(
     additivity: AdditivityTest | None = None,
 ) -> PolicyEvaluation:
     """Estimate R(h); `advance` is told of finished resamples."""
-    check_weights(log)
-    clip, contexts = request.clip_of(log.rows), log.contexts
-    log, few = guarded(log)
-    strata = context_sums(log, clip, model)
-    added = None if log.additive is None else log.additive.shares
-    estimators = Estimators(log.counts, log.log_average is not None, model is not None, added)
-    sums = total_sums(strata, log.loggers)
-    points = estimators(sums)
-    resampled = resample(strata, estimators, request.replicates, request.level, rng, advance)
-    shares = _shares(sums, log.counts)
-    weighing = {name: overlap(row_weights(name, log, clip, shares)) for name in points}
+    summed = sum_up_log(log, model, request, rng, max_weights)
+    bounded = max_weights is not None
+    return evaluate_sums(summed, request, rng, bounded, greedy_log_propensity, advance, additivity)
+
+
+def sum_up_log(
+    log: ScoredLog,
+    model: ModelledLoss | None,
+    request: Request,
+    rng: np.random.Generator,
+    max_weights: MaxWeights | None = None,
+) -> SummedLog:
+    """The sums of a log in memory; rows are taken as independent where contexts are too few."""
+    clip = request.clip_of(log.rows)
+    bounds = bounds_of(clip, log.loggers, max_weights)
+    sums = sum_up(log, model, bounds, rng)
+    contexts = int(sums.contexts[-1])
+    few = fewest_contexts(sums.contexts, log.counts)
+    if few is not None:
+        log = replace(log, context=np.arange(log.rows))
+        sums = sum_up(log, model, bounds, rng)
+    added = log.additive
+    estimators = Estimators(
+        log.counts, log.log_average is not None, model is not None, None if added is None else added.shares
+    )
+    effective = 0.0 if added is None else added.effective_rows
+    smoothed = smooth(log, sums.whole)
+    return SummedLog(log.names, estimators, sums, clip, log.max_loss, contexts, few, effective, smoothed)
+
+
+def smooth(log: ScoredLog, whole: Whole) -> tuple[SmoothedSides, ...]:
+    """The sums of pessimistic estimates of a log, or of a part of a `whole` one."""
+    rows = SmoothedRows.of(log.log_target, log.delta, log.context, log.max_loss, whole)
+    own = rows.sides("naive", log.log_propensity)
+    return own if log.log_average is None else own + rows.sides("balanced", log.log_average)
+
+
+def evaluate_sums(
+    log: SummedLog,
+    request: Request,
+    rng: np.random.Generator,
+    bounded: bool = False,
+    greedy_log_propensity: Vector | None = None,
+    advance: Callable[[float], None] = lambda _: None,
+    additivity: AdditivityTest | None = None,
+) -> PolicyEvaluation:
+    """The same from sums; `bounded` says that the largest possible weights are known."""
+    sums, estimators = log.sums, log.estimators
+    points = estimators(sums.totals)
+    resampled = resample(sums.strata, estimators, request.replicates, request.level, rng, advance)
+    shares = _shares(sums.totals, estimators.counts)
+    weighing = {name: _overlap(row_weights(name, sums, estimators, shares), log.rows) for name in points}
     rows = tuple(
         EstimateRow(
             name=name,
             value=float(value),
             standard_error=resampled[name].standard_error,
             bootstrap=resampled[name].bca,
-            bernstein=_bernstein(name, log, clip, shares, max_weights, request.level),
+            bernstein=_bernstein(name, log, shares, bounded, request.level),
             mean_weight=weighing[name].mean_weight,
             effective_rows=weighing[name].effective_rows,
         )
         for name, value in points.items()
     )
-    rows = honest_rows(rows, log, shares, request.level)
-    support = logger_support(log, request.level)
-    whole = weighing["weighted" if log.average_weights is None else "balanced"]
+    rows = honest_rows(rows, sums, estimators, shares, log.max_loss, request.level)
+    support = logger_support(log.names, sums, estimators.counts, request.level)
+    whole = weighing["balanced" if estimators.balanced else "weighted"]
     return PolicyEvaluation(
         estimates=rows,
         loggers=support,
         lambda_share=tuple(shares["weighted"].tolist()),
         overlap=whole,
         warnings=(
-            *few_contexts_lines(few),
-            *support_warnings(log, support, whole, greedy_log_propensity),
-            *rare_warnings(log, shares),
+            *few_contexts_lines(log.few),
+            *support_warnings(sums, support, whole, greedy_log_propensity),
+            *rare_warnings(sums, estimators, shares, log.max_loss),
         ),
-        recommendation=recommend(rows_by_name(rows), support, whole, _adds_up(log, additivity), few),
+        recommendation=recommend(
+            rows_by_name(rows), support, whole, _adds_up(log, weighing, additivity), log.few
+        ),
         rows=log.rows,
-        contexts=contexts,
-        clip=clip,
+        contexts=log.contexts,
+        clip=log.clip,
         max_loss=log.max_loss,
         additivity=additivity,
-        smoothed=_smoothed(log, request.level),
+        smoothed=tuple(one.risk(log.max_loss, request.level) for one in log.smoothed),
     )
 
 
-def _smoothed(log: ScoredLog, level: float) -> tuple[SmoothedRisk, ...]:
-    rows = SmoothedRows(log.log_target, log.delta, Groups.of(log.context), log.max_loss)
-    own = rows.risks("naive", log.log_propensity, level)
-    return own if log.log_average is None else own + rows.risks("balanced", log.log_average, level)
+def _overlap(weights: RowWeights, rows: int) -> Overlap:
+    return overlap_of(rows, weights.total, weights.squares, weights.largest)
 
 
-def _adds_up(log: ScoredLog, test: AdditivityTest | None) -> AddsUp | None:
+def _adds_up(log: SummedLog, weighing: dict[str, Overlap], test: AdditivityTest | None) -> AddsUp | None:
     """What speaks for additive weights; None where the loss does not add up over labels, or no one knows."""
-    if log.additive is None or test is None or test.rejected:
+    seen = weighing.get("additive-balanced")
+    if seen is None or test is None or test.rejected:
         return None
-    seen = overlap(log.additive.balanced)
-    return AddsUp(test.p_value, seen.mean_weight, min(seen.effective_rows, log.additive.effective_rows))
+    return AddsUp(test.p_value, seen.mean_weight, min(seen.effective_rows, log.effective_additive))
 
 
 def rows_by_name(rows: tuple[EstimateRow, ...]) -> dict[str, EstimateRow]:
@@ -189,57 +236,13 @@ def _shares(sums: Sums, counts: Vector) -> dict[str, Vector]:
 
 
 def _bernstein(
-    name: str,
-    log: ScoredLog,
-    clip: float,
-    shares: dict[str, Vector],
-    max_weights: MaxWeights | None,
-    level: float,
+    name: str, log: SummedLog, shares: dict[str, Vector], bounded: bool, level: float
 ) -> Interval | None:
     """The empirical-Bernstein interval, where one is valid; see `intervals.py`."""
     clipped = name.endswith("clipped")
-    if name.endswith("-sn") or name == DR or name in ADDITIVE or not (clipped or max_weights):
+    if name.endswith("-sn") or name == DR or name in ADDITIVE or not (clipped or bounded):
         return None
-    b = log.average_weights
-    weights = b if b is not None and name.startswith("balanced") else log.weights
-    bound: Vector | float = clip
-    if clipped:
-        weights = np.minimum(weights, clip)
-    if max_weights is not None:
-        most = max_weights.average if name.startswith("balanced") else max_weights.own
-        bound = np.minimum(most, clip) if clipped else most
-    if name.startswith("weighted"):
-        return bernstein_interval(by_logger(log, weights, bound, shares[name]), log.max_loss, level, clipped)
-    return bernstein_interval(whole_log(log, weights, bound), log.max_loss, level, clipped)
-
-
-def greedy_log_propensity(space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix]) -> Vector:
-    """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
-    likeliest = space.greedy(logits)
-    under = [space.log_probability(other, likeliest) for other in logger_logits]
-    return np.asarray(np.max(under, axis=0), dtype=np.float64)
-
-
-def known_max_weights(
-    space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
-) -> MaxWeights:
-    """The largest weights over all contexts and actions, from logits (m, size) of the policy and the loggers.
-
-    That of h/h_avg is exact where h_avg is a policy of the space, else a bound.
-    """
-    own = [exact_divergence(space, logits, other).log_max_ratio for other in logger_logits]
-    tables, rows = space.averaged(logger_logits, counts)
-    average = harmonic_divergence_bound(space, logits, tables, rows).log_max_ratio
-    with np.errstate(over="ignore"):
-        return MaxWeights(np.exp(np.array(own)), float(np.exp(average)))
-
-
-def stated_max_weights(log: ScoredLog, max_weight: float, name: str) -> MaxWeights:
-    """The largest weight as a person says it, which no row may exceed; `name` is what the person wrote."""
-    largest = float(log.weights.max())
-    if largest > max_weight:
-        raise BadInput(
-            f"{name} is {max_weight:g}, but a row of the log has weight {largest:.4g}; "
-            "give the largest that could ever occur"
-        )
-    return MaxWeights(np.full(log.loggers, max_weight), max_weight)
+    kind, counts = kind_of(name, log.estimators.balanced), log.estimators.counts
+    own = shares[name] if name.startswith("weighted") else None
+    parts = parts_of(log.sums, kind, log.max_loss, counts, own)
+    return bernstein_interval(parts, log.max_loss, level, clipped)

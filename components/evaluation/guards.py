@@ -5,10 +5,9 @@ resample of contexts is the log itself and every interval has the width 0. So ro
 no estimate is trusted.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_sums import ScoredLog
 
@@ -17,23 +16,17 @@ FEWEST_CONTEXTS = 20
 LARGEST_WEIGHT = 1e90  # its cube, which the intervals are made of, is still a number
 
 
-def fewest_contexts(log: ScoredLog) -> int | None:
+def fewest_contexts(met: Vector, counts: Vector) -> int | None:
     """The contexts of the log, or of the logger that met the fewest, where they are too few; else None.
 
-    Few rows alone are no such case: a logger with ten rows of ten contexts is resampled as it is.
+    `met` (J + 1,) are those of each logger's `counts` (J,) rows, and of all. Few rows alone are no such case:
+    a logger with ten rows of ten contexts is resampled as it is.
     """
-    if log.contexts < FEWEST_CONTEXTS and log.rows >= 2 * log.contexts:
-        return log.contexts
-    pairs = np.unique(np.stack([log.logger, log.context]), axis=1)
-    met = np.bincount(pairs[0], minlength=log.loggers)
-    few = met[(met < FEWEST_CONTEXTS) & (log.counts >= 2 * met)]
+    if met[-1] < FEWEST_CONTEXTS and counts.sum() >= 2 * met[-1]:
+        return int(met[-1])
+    own = met[:-1]
+    few = own[(own < FEWEST_CONTEXTS) & (counts >= 2 * own)]
     return int(few.min()) if len(few) else None
-
-
-def guarded(log: ScoredLog) -> tuple[ScoredLog, int | None]:
-    """The log, every row a context of its own where contexts are too few; and how few they are."""
-    few = fewest_contexts(log)
-    return (log, None) if few is None else (replace(log, context=np.arange(log.rows)), few)
 
 
 def few_contexts_lines(contexts: int | None) -> tuple[str, ...]:

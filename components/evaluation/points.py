@@ -13,7 +13,8 @@ import numpy as np
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.ips import mixed_risk
 from multilogger.components.estimators.lambda_star import LoggerSums, supported_shares
-from multilogger.components.evaluation.context_sums import AdditiveScores, Column, ScoredLog, Sums
+from multilogger.components.evaluation.context_sums import Column, Sums
+from multilogger.components.evaluation.log_sums import Kind, LogSums
 
 NAIVE = ("naive", "naive-sn", "naive-clipped")
 WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")
@@ -80,22 +81,55 @@ def lambda_shares(sums: Sums, counts: Vector, of: WeightColumns) -> Vector:
     return supported_shares(LoggerSums(n, sums[..., of.w], u, squares, sums[..., of.ww]), counts)
 
 
-def row_weights(name: str, log: ScoredLog, clip: float, shares: Mapping[str, Vector]) -> Vector:
-    """What each row counts for in an estimator: n a_i w_i, a_i its logger's lambda: (n,)."""
-    b = log.average_weights
-    if log.additive is not None and name in ADDITIVE:
-        return _additive_weights(name, log, log.additive)
-    weights = b if b is not None and (name.startswith("balanced") or name == DR) else log.weights
-    if name.endswith("clipped"):
-        weights = np.minimum(weights, clip)
-    if name.startswith("weighted") or (name == DR and b is None):
+@dataclass(frozen=True)
+class Estimators:
+    """Which estimators a log allows, and the rows of its loggers."""
+
+    counts: Vector
+    balanced: bool
+    dr: bool
+    additive: Vector | None = None
+
+    def __call__(self, sums: Sums) -> dict[str, Vector]:
+        return estimates(sums, self.counts, self.balanced, self.dr, self.additive)
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """What rows count for in an estimator, n a_i w_i with a_i their logger's lambda, summed up.
+
+    Which weights they are, what each logger's are multiplied by (J,), their sum, squares and largest.
+    """
+
+    kind: Kind
+    factor: Vector
+    total: float
+    squares: float
+    largest: float
+
+
+def row_weights(name: str, sums: LogSums, estimators: Estimators, shares: Mapping[str, Vector]) -> RowWeights:
+    """Of the estimator of that name; `shares` are those of `weighted` and `weighted-clipped`."""
+    kind, counts = kind_of(name, estimators.balanced), estimators.counts
+    share: Vector | None = None
+    if name == "additive-weighted":
+        share = estimators.additive
+    elif name.startswith("weighted") or (name == DR and not estimators.balanced):
         share = shares.get(name, shares["weighted"])
-        weights = weights * (share * log.rows / log.counts)[log.logger]
-    return weights
+    factor = np.ones(len(counts)) if share is None else share * counts.sum() / counts
+    return RowWeights(
+        kind,
+        factor,
+        float(sums.weights[kind] @ factor),
+        float(sums.squares[kind] @ np.square(factor)),
+        float(np.max(sums.largest[kind] * factor)),
+    )
 
 
-def _additive_weights(name: str, log: ScoredLog, additive: AdditiveScores) -> Vector:
-    if name == "additive-balanced":
-        return additive.balanced
-    share = additive.shares * log.rows / log.counts if name == "additive-weighted" else np.ones(log.loggers)
-    return additive.own * share[log.logger]
+def kind_of(name: str, balanced: bool) -> Kind:
+    """The weights of an estimator."""
+    if name in ADDITIVE:
+        return Kind.ADDITIVE_AVERAGE if name == "additive-balanced" else Kind.ADDITIVE
+    average = balanced and (name.startswith("balanced") or name == DR)
+    kind = Kind.AVERAGE if average else Kind.OWN
+    return Kind(kind + 1) if name.endswith("clipped") else kind

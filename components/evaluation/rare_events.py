@@ -17,18 +17,16 @@ where the policy acts. Under the policy's own rows it is 1, and the interval is 
 count. Fay and Feuer take the largest weight, with which high says next to nothing here.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy.special import chdtri
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.evaluation.context_sums import Contexts, ScoredLog
 from multilogger.components.evaluation.intervals import Interval
-from multilogger.components.evaluation.points import DR, row_weights
+from multilogger.components.evaluation.log_sums import Kind, LogSums, Side
+from multilogger.components.evaluation.points import DR, Estimators, row_weights
 
 if TYPE_CHECKING:
     from multilogger.components.evaluation.evaluation import EstimateRow
@@ -40,17 +38,19 @@ FEW_EVENTS = 100.0
 
 @dataclass(frozen=True)
 class RareEvents:
-    """How far each row's loss is from the one that nearly all rows have: `size` (n,), above 0 in few rows.
+    """Rows whose loss is not the one that nearly all have: how many they are, and the largest difference.
 
-    `gains` says that an event lowers the loss, as a click does; the loss of all others is then the largest.
+    `side` GAIN says that an event lowers the loss, as a click does; the loss of all others is then the
+    largest.
     """
 
-    size: Vector
-    gains: bool
+    side: Side
+    count: int
+    largest: float
 
     @property
-    def count(self) -> int:
-        return int(np.count_nonzero(self.size))
+    def gains(self) -> bool:
+        return self.side is Side.GAIN
 
     def risk(self, low: float, high: float, max_loss: float) -> Interval:
         """The interval of the risk from one of the mean event."""
@@ -69,55 +69,88 @@ class WeighedEvents:
 
 
 def honest_rows(
-    rows: "tuple[EstimateRow, ...]", log: ScoredLog, shares: Mapping[str, Vector], level: float
+    rows: "tuple[EstimateRow, ...]",
+    sums: LogSums,
+    estimators: Estimators,
+    shares: Mapping[str, Vector],
+    max_loss: float,
+    level: float,
 ) -> "tuple[EstimateRow, ...]":
     """Estimates with wider intervals where they rest on few rare events.
 
     These are the self-normalised ones and `dr`; the plain and the clipped estimates vary with the weights of
     all rows rather than with those of the events.
     """
-    events = find_rare(log.delta, log.max_loss)
+    events = find_rare(sums, float(estimators.counts.sum()), max_loss)
     if events is None:
         return rows
     found = []
     for row in rows:
         if row.name == DR or row.name.endswith("-sn"):
-            weights = row_weights(row.name, log, math.inf, shares)
-            row = widened(row, events, weigh_events(events, weights, log.context, level), log.max_loss)
+            weighed = weigh_events(event_sums(row.name, sums, estimators, shares, events), level)
+            row = widened(row, events, weighed, max_loss)
         found.append(row)
     return tuple(found)
 
 
-def rare_warnings(log: ScoredLog, shares: Mapping[str, Vector]) -> list[str]:
+def rare_warnings(
+    sums: LogSums, estimators: Estimators, shares: Mapping[str, Vector], max_loss: float
+) -> list[str]:
     """What to say where estimates rest on few events."""
-    events = find_rare(log.delta, log.max_loss)
+    rows = int(estimators.counts.sum())
+    events = find_rare(sums, rows, max_loss)
     if events is None:
         return []
-    name = "weighted-sn" if log.log_average is None else "balanced-sn"
-    seen = weigh_events(events, row_weights(name, log, math.inf, shares), log.context, level=0.5)
+    name = "balanced-sn" if estimators.balanced else "weighted-sn"
+    seen = weigh_events(event_sums(name, sums, estimators, shares, events), level=0.5)
     if seen.effective >= FEW_EVENTS:
         return []
     what = "bring a reward" if events.gains else "have a loss"
     return [
-        f"only {events.count:,} of {log.rows:,} rows {what}, worth {seen.effective:.0f} of equal weight: the "
+        f"only {events.count:,} of {rows:,} rows {what}, worth {seen.effective:.0f} of equal weight: the "
         "intervals of dr and of the self-normalised estimates allow for one that was not seen, and most "
         "differences between policies cannot be told from so few"
     ]
 
 
-def find_rare(delta: Vector, max_loss: float) -> RareEvents | None:
-    """The rare events of losses (n,), if nearly all rows have no loss, or the largest one."""
-    for size, gains in ((delta, False), (max_loss - delta, True)):
-        if np.mean(size <= 0) >= LEAST_COMMON and np.any(size > 0):
-            return RareEvents(size, gains)
+def find_rare(sums: LogSums, rows: float, max_loss: float) -> RareEvents | None:
+    """The rare events of a log, if nearly all rows have no loss, or the largest one."""
+    lowest, highest = -float(sums.extremes[0].max()), float(sums.extremes[1].max())
+    for side, largest in ((Side.LOSS, highest), (Side.GAIN, max_loss - lowest)):
+        without = float(sums.free[side])
+        if without / rows >= LEAST_COMMON and largest > 0:
+            return RareEvents(side, round(rows - without), largest)
     return None
 
 
-def weigh_events(events: RareEvents, weights: Vector, context: Contexts, level: float) -> WeighedEvents:
-    """The self-normalised mean of events under weights (n,); those of one context count as one event."""
-    sums = np.bincount(context, weights * events.size)
-    total, y, v = float(weights.sum()), float(sums.sum()), float(sums @ sums)
-    one_more = float(weights @ weights) / total * float(events.size.max())
+@dataclass(frozen=True)
+class EventSums:
+    """Weights and their squares, and weighted events of contexts and their squares, summed up."""
+
+    weights: float
+    weight_squares: float
+    events: float
+    event_squares: float
+    largest: float
+
+
+def event_sums(
+    name: str, sums: LogSums, estimators: Estimators, shares: Mapping[str, Vector], events: RareEvents
+) -> EventSums:
+    """Those of the weights of an estimator; the events of one context count as one."""
+    weights = row_weights(name, sums, estimators, shares)
+    if weights.kind is Kind.OWN:
+        squares = float(weights.factor @ sums.grams[events.side] @ weights.factor)
+    else:
+        squares = float(sums.context_squares[-1, weights.kind, events.side])
+    total = float(weights.factor @ sums.context_totals[:-1, weights.kind, events.side])
+    return EventSums(weights.total, weights.squares, total, squares, events.largest)
+
+
+def weigh_events(sums: EventSums, level: float) -> WeighedEvents:
+    """The self-normalised mean of weighted events."""
+    total, y, v = sums.weights, sums.events, sums.event_squares
+    one_more = sums.weight_squares / total * sums.largest
     tail = 0.5 * (1.0 - level)
     low = v / (2.0 * y) * float(chdtri(2.0 * y**2 / v, 1.0 - tail)) if y > 0 else 0.0
     spread, shifted = v + one_more**2, y + one_more

@@ -19,14 +19,14 @@ from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.additive_scores import open_additive
 from multilogger.components.evaluation.context_logits import ContextLogits, Policy
-from multilogger.components.evaluation.context_sums import ScoredLog
-from multilogger.components.evaluation.loss_model import DrModel, open_loss_model
+from multilogger.components.evaluation.context_sums import AdditiveScores, ScoredLog
 from multilogger.components.evaluation.loss_models.cross_fitting import (
     Block,
     LogShape,
     ModelRows,
     draw_folds,
 )
+from multilogger.components.evaluation.loss_models.opening import DrModel, open_loss_model
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
 from multilogger.components.log.actions import ActionReader
@@ -48,6 +48,32 @@ class Scored:
     model: ModelledLoss | None
     contexts_known: bool
     fitted_rows: int = 0
+    additivity: AdditivityTest | None = None
+
+    @property
+    def about(self) -> "AboutScores":
+        fitted = None if self.model is None else self.fitted_rows
+        return AboutScores(
+            rows=self.log.rows,
+            loggers=self.log.loggers,
+            balanced=self.log.log_average is not None,
+            contexts_known=self.contexts_known,
+            fitted_rows=fitted,
+            additive=self.log.additive is not None,
+            additivity=self.additivity,
+        )
+
+
+@dataclass(frozen=True)
+class AboutScores:
+    """What a reader must know of how a log was scored; `fitted_rows` is None where no model was fitted."""
+
+    rows: int
+    loggers: int
+    balanced: bool
+    contexts_known: bool
+    fitted_rows: int | None
+    additive: bool = False
     additivity: AdditivityTest | None = None
 
 
@@ -106,12 +132,16 @@ def score_log(
     if contexts is not None and place is not None:
         tables = [table[place] for table in logger_logits]
         additive = open_additive(policy.space, contexts.logits[place], tables, log.counts, rng.spawn(1)[0])
-        log = replace(log, additive=None if additive is None else additive.scores)
+        if additive is not None:
+            empty = np.empty(log.rows), np.empty(log.rows)
+            scores = AdditiveScores(empty[0], empty[1], additive.shares, additive.effective_rows)
+            log = replace(log, additive=scores)
     actions = ActionReader(policy.space, files.dataset.schema, files.columns.action, action_numbers)
     for seen in _look(files, policy, actions, skimmed, contexts, place):
         _fill(log, seen, files, policy.space)
-        if additive is not None:
-            additive.fill(seen.at, log.context[seen.at], log.logger[seen.at], seen.action)
+        if additive is not None and log.additive is not None:
+            weighed = additive.weigh(log.context[seen.at], log.logger[seen.at], seen.action)
+            log.additive.own[seen.at], log.additive.balanced[seen.at] = weighed.own, weighed.balanced
         model.add(seen.rows(log))
         advance(len(seen.action))
     if log.contexts < 2:

@@ -1,6 +1,6 @@
 """The first pass over a log: losses, propensities, and who acted where; no actions, no features."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.context_logits import ContextLogits
 from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.log.checks import check_loggers
-from multilogger.components.log.files import Indexed, LogFiles, index_labels
+from multilogger.components.log.files import LogFiles, index_labels
 
 Advance = Callable[[float], None]
 
@@ -51,7 +51,7 @@ def skim(files: LogFiles, max_loss: float, advance: Advance) -> Skimmed:
         )
     logger = index_labels(loggers, columns.logger)
     context = index_labels(contexts, "context") if contexts else None
-    _check_stated(files, logger)
+    check_stated(files, logger.labels)
     names = tuple(str(label) for label in logger.labels)
     delta = np.concatenate(losses)
     check_loggers(names, logger.index, delta)
@@ -65,8 +65,9 @@ def skim(files: LogFiles, max_loss: float, advance: Advance) -> Skimmed:
     )
 
 
-def _check_stated(files: LogFiles, logger: Indexed) -> None:
-    silent = files.stated_loggers - set(logger.labels)
+def check_stated(files: LogFiles, labels: Sequence[object]) -> None:
+    """Refuse loggers that a folder names and no row has."""
+    silent = files.stated_loggers - set(labels)
     if silent:
         which = ", ".join(sorted(str(name) for name in silent))
         side = " for validation" if files.validation else ""

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy.special import ndtri
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.evaluation.context_sums import ScoredLog, mean_error
+from multilogger.components.evaluation.context_sums import Column
+from multilogger.components.evaluation.log_sums import Kind, LogSums
 from multilogger.components.evaluation.points import DR
 
 if TYPE_CHECKING:
@@ -61,40 +61,43 @@ class Overlap:
     largest_share: float
 
 
-def logger_support(log: ScoredLog, level: float = 0.95) -> tuple[LoggerSupport, ...]:
-    """One entry per logger, from its own weights h / h_j."""
-    found = []
-    for j, name in enumerate(log.names):
-        rows = log.logger == j
-        over = overlap(log.weights[rows])
+def logger_support(
+    names: Sequence[str], sums: LogSums, counts: Vector, level: float = 0.95
+) -> tuple[LoggerSupport, ...]:
+    """One entry per logger of `counts` (J,) rows, from its own weights h / h_j."""
+    found, losses = [], sums.totals[:, Column.DELTA]
+    for j, name in enumerate(names):
+        over = overlap_of(counts[j], *(x[Kind.OWN, j] for x in (sums.weights, sums.squares, sums.largest)))
+        mean = float(losses[j] / counts[j])
+        off = float(sums.spread[j] @ [1.0, -2.0 * mean, mean**2])  # losses of one context vary together
         found.append(
             LoggerSupport(
                 name=name,
-                rows=int(rows.sum()),
-                mean_loss=float(log.delta[rows].mean()),
+                rows=int(counts[j]),
+                mean_loss=mean,
                 mean_weight=over.mean_weight,
                 effective_rows=over.effective_rows,
                 largest_share=over.largest_share,
-                greedy_rows=float(log.is_greedy[rows].mean()),
-                error=float(ndtri(0.5 + level / 2)) * mean_error(log.delta[rows], log.context[rows]),
+                greedy_rows=float(sums.greedy[j] / counts[j]),
+                error=float(ndtri(0.5 + level / 2)) * math.sqrt(max(0.0, off)) / float(counts[j]),
             )
         )
     return tuple(found)
 
 
-def overlap(weights: Vector) -> Overlap:
-    """Of weights (n,) whose mean is 1 in expectation."""
-    total, squares = float(weights.sum()), float(weights @ weights)
+def overlap_of(rows: float, total: float, squares: float, largest: float) -> Overlap:
+    """Of weights whose mean is 1 in expectation, by their sum, sum of squares and largest."""
+    variance = max(0.0, squares - total**2 / rows) / max(1.0, rows - 1.0)
     return Overlap(
-        mean_weight=total / len(weights),
-        standard_error=float(weights.std(ddof=1)) / math.sqrt(len(weights)) if len(weights) > 1 else math.nan,
-        effective_rows=total**2 / squares if squares > 0 else 0.0,
-        largest_share=float(weights.max()) / total if total > 0 else 0.0,
+        mean_weight=float(total / rows),
+        standard_error=math.sqrt(variance / rows) if rows > 1 else math.nan,
+        effective_rows=float(total**2 / squares) if squares > 0 else 0.0,
+        largest_share=float(largest / total) if total > 0 else 0.0,
     )
 
 
 def support_warnings(
-    log: ScoredLog,
+    sums: LogSums,
     loggers: Sequence[LoggerSupport],
     whole: Overlap,
     greedy_log_propensity: Vector | None = None,
@@ -104,6 +107,7 @@ def support_warnings(
     `greedy_log_propensity` is the log propensity of each context's likeliest action under the logger that is
     most likely to take it, where the loggers themselves are at hand.
     """
+    rows = sum(one.rows for one in loggers)
     found = [line for one in loggers if (line := _logger_line(one))]
     off = abs(whole.mean_weight - 1.0)
     if off > 0.1 and off > 3.0 * whole.standard_error:
@@ -113,18 +117,18 @@ def support_warnings(
         )
     if whole.effective_rows < FEW_EFFECTIVE_ROWS:
         found.append(
-            f"{log.rows:,} rows are worth only {whole.effective_rows:,.0f}: intervals may be too narrow, "
+            f"{rows:,} rows are worth only {whole.effective_rows:,.0f}: intervals may be too narrow, "
             "log more, or evaluate a policy closer to its loggers"
         )
     if whole.largest_share > DOMINANT_SHARE:
         found.append(
             f"one row alone carries {whole.largest_share:.0%} of all weight; the estimates hang on it"
         )
-    likeliest = float(np.exp(log.log_greedy).mean())
+    likeliest = sums.likeliest / rows
     if likeliest > DETERMINISTIC:
         found.append(
             f"the policy is all but deterministic ({likeliest:.3f} on its likeliest action): only rows with "
-            f"that very action count, {log.is_greedy.mean():.1%} of them; a softer one is easier to judge"
+            f"that very action count, {sums.greedy.sum() / rows:.1%} of them; a softer one is easier to judge"
         )
     if greedy_log_propensity is not None:
         rare = float((greedy_log_propensity < math.log(TINY_PROPENSITY)).mean())

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterator
 
-from multilogger.components.evaluation.evaluation import EstimateRow, MaxWeights, PolicyEvaluation
+from multilogger.components.evaluation.evaluation import EstimateRow, PolicyEvaluation
 from multilogger.components.evaluation.intervals import Interval
-from multilogger.components.evaluation.score_log import Scored
+from multilogger.components.evaluation.max_weights import MaxWeights
+from multilogger.components.evaluation.score_log import AboutScores
 
 TextRows = list[dict[str, str]]
 
@@ -73,11 +74,13 @@ def estimate_line(row: EstimateRow) -> dict[str, str | float | None]:
     }
 
 
-def evaluation_notes(scored: Scored, max_weights: MaxWeights | None, max_weight_name: str) -> Iterator[str]:
+def evaluation_notes(
+    scored: AboutScores, max_weights: MaxWeights | None, max_weight_name: str
+) -> Iterator[str]:
     """What was left out or assumed; `max_weight_name` is where a person states the largest weight."""
-    if scored.log.loggers == 1:
+    if scored.loggers == 1:
         yield "One logger: naive, weighted and balanced are all plain IPS."
-    if scored.log.log_average is None:
+    if not scored.balanced:
         yield (
             "No balanced estimators: the log has no column log_propensities with the propensities of each "
             "action under every logger."
@@ -86,12 +89,12 @@ def evaluation_notes(scored: Scored, max_weights: MaxWeights | None, max_weight_
         yield (
             "Rows are taken as independent: the log has no column 'context' that says which share a context."
         )
-    if scored.model is not None and scored.fitted_rows < scored.log.rows:
+    if scored.fitted_rows is not None and scored.fitted_rows < scored.rows:
         yield (
-            f"The loss model of dr was fitted to {scored.fitted_rows:,} of the {scored.log.rows:,} rows, "
-            "drawn at random; dr itself uses them all."
+            f"The loss model of dr was fitted to {scored.fitted_rows:,} of the {scored.rows:,} rows, taken "
+            "from all over the log; dr itself uses them all."
         )
-    if scored.log.additive is not None:
+    if scored.additive:
         test = scored.additivity
         found = (
             ""

@@ -17,16 +17,10 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
+from multilogger.components.log.unreadable import READ_ERRORS, readable
 
 BATCH_ROWS = 16384
 FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
-READ_ERRORS = (
-    OSError,
-    ValueError,
-    TypeError,
-    NotImplementedError,
-    KeyError,
-)  # what Arrow raises derives from these
 
 
 @dataclass(frozen=True)
@@ -130,31 +124,30 @@ class LogFiles:
     def batches(self, names: list[str]) -> Iterator[ColumnBatch]:
         """The rows batch by batch, always in the same order; only the named columns are read."""
         for fragment in self.dataset.get_fragments():
-            where = Path(fragment.path)
-            where = where.relative_to(self.base) if where.is_relative_to(self.base) else where
-            done = 0
-            for batch in self._batches(fragment, names, str(where)):
-                rows = np.arange(done, done + len(batch), dtype=np.int64)
-                done += len(batch)
-                part = ColumnBatch(str(where), rows, batch)
-                if self.validation is not None:
-                    part = _side(part, self.columns.need("validation"), self.validation)
-                if len(part):
-                    yield part
+            yield from self.piece_batches(fragment, 0, names)
 
-    def _batches(self, fragment: Any, names: list[str], where: str) -> Iterator[Any]:
-        try:
-            yield from fragment.to_batches(
-                schema=self.dataset.schema,
-                columns=names,
-                batch_size=BATCH_ROWS,
-                batch_readahead=2,
-                fragment_readahead=1,
-            )
-        except BadInput:
-            raise
-        except READ_ERRORS as error:
-            raise BadInput(f"{where} cannot be read as Parquet of the log's schema ({error})") from error
+    def piece_batches(
+        self, fragment: Any, first: int, names: list[str], batch_rows: int = BATCH_ROWS
+    ) -> Iterator[ColumnBatch]:
+        """The rows of a file, or of some of its row groups that begin with its row `first`."""
+        done, where = first, self.name_of(fragment)
+        with readable(where):
+            how = {"batch_size": batch_rows, "batch_readahead": 2, "fragment_readahead": 1}
+            for batch in fragment.to_batches(schema=self.dataset.schema, columns=names, **how):
+                yield from self.kept(where, done, batch)
+                done += len(batch)
+
+    def kept(self, where: str, first: int, batch: Any) -> Iterator[ColumnBatch]:
+        """The rows of the side that is asked for, if there are any; `first` is the number of the first."""
+        part = ColumnBatch(where, np.arange(first, first + len(batch), dtype=np.int64), batch)
+        if self.validation is not None:
+            part = _side(part, self.columns.need("validation"), self.validation)
+        if len(part):
+            yield part
+
+    def name_of(self, fragment: Any) -> str:
+        where = Path(fragment.path)
+        return str(where.relative_to(self.base) if where.is_relative_to(self.base) else where)
 
 
 @dataclass(frozen=True)

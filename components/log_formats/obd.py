@@ -27,7 +27,7 @@ import numpy as np
 from multilogger.components.errors import BadInput
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
-from multilogger.components.log.files import READ_ERRORS
+from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.find_source import local_source
 from multilogger.components.own_log.source import CSV, OpenSource, Source
 

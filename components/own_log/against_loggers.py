@@ -12,8 +12,8 @@ from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.context_sums import Column, ScoredLog, Sums, context_sums, total_sums
-from multilogger.components.evaluation.intervals import Estimators, Interval, resample
-from multilogger.components.evaluation.points import estimates
+from multilogger.components.evaluation.intervals import Interval, resample
+from multilogger.components.evaluation.points import Estimators, estimates
 
 HEADLINE = "balanced-sn"
 """Choice: the estimate that compares policies is fixed beforehand; the same one chooses epochs."""

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from multilogger.components.errors import BadInput
-from multilogger.components.log.files import READ_ERRORS
+from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.source import CSV, PARQUET, Source
 
 ENDINGS = {

@@ -15,8 +15,9 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
-from multilogger.components.log.files import BATCH_ROWS, READ_ERRORS, read_facts
+from multilogger.components.log.files import BATCH_ROWS, read_facts
 from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
+from multilogger.components.log.unreadable import READ_ERRORS
 
 PARQUET, CSV = "parquet", "csv"
 ACTION = "action"

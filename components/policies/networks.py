@@ -63,10 +63,19 @@ def _stack(inputs: int, outputs: int, size: NetworkSize, generator: torch.Genera
     return nn.Sequential(*layers)
 
 
+class _Bare(nn.Linear):
+    """A layer whose numbers come later: torch's own would draw from its global generator.
+
+    Building it on the device "meta" would do as well, but imports a computer algebra system: two seconds.
+    """
+
+    def reset_parameters(self) -> None:
+        """Leaves the numbers as they are."""
+
+
 def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
     """A Linear layer with torch's usual range, 1 / sqrt(inputs), drawn from our generator."""
-    # Built without numbers first, so that torch's own initialisation does not draw from the global generator.
-    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    layer = _Bare(inputs, outputs)
     reach = 1.0 / math.sqrt(inputs)
     for parameter in (layer.weight, layer.bias):
         nn.init.uniform_(parameter, -reach, reach, generator=generator)

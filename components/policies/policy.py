@@ -126,6 +126,7 @@ class LearnedPolicy:
             shape = blend_shape(self.network.members[0])
             facts |= {} if shape is None else {"adds": shape}
         (folder / "policy.json").write_text(json.dumps(facts, indent=2) + "\n")
+        (folder / "policy.safetensors").chmod((folder / "policy.json").stat().st_mode)  # else for us alone
 
 
 def _space_facts(space: ActionSpace) -> dict[str, Any]:

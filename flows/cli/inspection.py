@@ -114,6 +114,9 @@ def evaluate(
     dr_model: Annotated[
         str, typer.Option(help="Loss model of dr: 'ridge', or 'network', one of the features.")
     ] = "ridge",
+    workers: Annotated[
+        int, typer.Option(help="Processes that read a log of more than a million rows; same result.")
+    ] = 1,
     track: Annotated[
         bool, typer.Option("--track/--no-track", help="Record the evaluation in MLflow.")
     ] = True,
@@ -142,6 +145,7 @@ def evaluate(
             max_loss=settings.max_loss,
             max_weight=max_weight,
             dr_model=chosen_model(dr_model),
+            workers=workers,
             track=track,
         )
         run_id = run_evaluation(options, context.obj)

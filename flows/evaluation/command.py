@@ -163,7 +163,7 @@ def _params(options: EvaluateOptions) -> dict[str, Any]:
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in values.items()
-        if name not in ("track", "out", "log", "mapped") and value is not None
+        if name not in ("track", "out", "workers", "log", "mapped") and value is not None
     } | ({} if options.log is None else options.log.model_dump(exclude_defaults=True))
 
 

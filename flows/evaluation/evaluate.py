@@ -1,26 +1,33 @@
 """Off-policy evaluation of one policy on one log: find both, choose the rows, estimate."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.evaluation import (
-    MaxWeights,
     PolicyEvaluation,
     Request,
-    evaluate_policy,
-    stated_max_weights,
+    evaluate_sums,
+    sum_up_log,
 )
-from multilogger.components.evaluation.loss_model import DrModel
-from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
+from multilogger.components.evaluation.log_sums import Kind
+from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.max_weights import MaxWeights, check_stated_weight
+from multilogger.components.evaluation.score_log import ModelChoice, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
+from multilogger.components.long_log.summing import LONG_ROWS, LongLog, Summed, sum_up_long
 from multilogger.components.names import name_from
+from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.find_source import WILD
+from multilogger.components.own_log.mapped_files import MappedFiles
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
-from multilogger.tasks.engine.progress import SilentBar, open_bar
+from multilogger.tasks.engine.progress import Bar, SilentBar, open_bar
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.train_loggers import logger_name
@@ -48,6 +55,7 @@ class EvaluateOptions:
     max_loss: float | None = None
     max_weight: float | None = None
     dr_model: DrModel = DrModel.RIDGE
+    workers: int = 1
     track: bool = True
     log: ImportLogSettings | None = None
     mapped: bool = False
@@ -62,6 +70,8 @@ class EvaluateOptions:
             raise BadInput(f"--level must lie in [0.5, 1), got {self.level:g}; 0.95 is usual")
         if self.bootstrap < FEWEST_REPLICATES:
             raise BadInput(f"--bootstrap needs at least {FEWEST_REPLICATES} resamples, got {self.bootstrap}")
+        if self.workers < 1:
+            raise BadInput(f"--workers must be at least 1, got {self.workers}")
         for name in ("clip", "max_loss", "max_weight"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and np.isfinite(value)):
@@ -100,21 +110,26 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
     side, why = choose_rows(options, named, source)
     source = replace(source, files=replace(source.files, validation=True if side else None))
     rng = np.random.default_rng(options.seed)
-    scored = _score(source, named, options, rng)
-    max_weights = _max_weights(scored, source, options)
-    request = Request(options.level, options.bootstrap, options.clip)
+    long = not isinstance(source.files, MappedFiles) and source.files.rows > LONG_ROWS
+    scored = (_summed if long else _score)(source, named, options, rng)
     with open_bar("bootstrap", options.bootstrap) as advance:
-        result = evaluate_policy(
+        result = evaluate_sums(
             scored.log,
-            scored.model,
-            request,
+            _request(options),
             rng,
-            max_weights,
+            scored.max_weights is not None,
             source.greedy_log_propensity(),
             advance,
-            scored.additivity,
+            scored.about.additivity,
         )
-    return Evaluated(result, (why, *evaluation_notes(scored, max_weights, "--max-weight")), named, source)
+    notes = evaluation_notes(scored.about, scored.max_weights, "--max-weight")
+    return Evaluated(result, (why, *_estimated(options, source), *notes), named, source)
+
+
+def _estimated(options: EvaluateOptions, source: LogSource) -> list[str]:
+    """The line on estimated propensities, if own files have such."""
+    share = 0.0 if options.log is None or source.key is not None else estimated_share(options.log.open())
+    return [f"{estimated_line(share)}."] if share else []
 
 
 def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> tuple[bool, str]:
@@ -152,34 +167,79 @@ def _another_log(same_contexts: bool) -> str:
     )
 
 
-def _score(
-    source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
-) -> Scored:
+def _request(options: EvaluateOptions) -> Request:
+    return Request(options.level, options.bootstrap, options.clip)
+
+
+@contextmanager
+def _bars(source: LogSource, options: EvaluateOptions) -> Iterator[tuple[Bar, ModelChoice]]:
     slow = options.dr_model is not DrModel.RIDGE
     with (
         open_bar("reading the log", PASSES * source.files.rows) as advance,
         open_bar("fitting a model of the loss", 1.0) if slow else SilentBar() as fitting,
     ):
-        choice = ModelChoice(options.dr_model, fitting)
-        largest = source.files.max_loss if options.max_loss is None else options.max_loss
+        yield advance, ModelChoice(options.dr_model, fitting)
+
+
+def _largest_loss(source: LogSource, options: EvaluateOptions) -> float | None:
+    return source.files.max_loss if options.max_loss is None else options.max_loss
+
+
+def _score(
+    source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
+) -> Summed:
+    """A log that fits in memory, scored and summed up."""
+    with _bars(source, options) as (advance, choice):
         scored = score_log(
             source.files,
             named.policy,
             rng,
             source.contexts,
-            largest,
+            _largest_loss(source, options),
             advance,
             choice,
             named.action_numbers,
             source.logger_logits,
         )
-    if source.key is None:
-        return scored
-    names = tuple(logger_name(j) for j in range(scored.log.loggers))
-    return replace(scored, log=replace(scored.log, names=names))
+    if source.key is not None:
+        scored = replace(scored, log=replace(scored.log, names=_names(scored.log.loggers)))
+    max_weights = _max_weights(source, options, scored.log.counts)
+    _check_stated(options, scored.log.weights.max())
+    sums = sum_up_log(scored.log, scored.model, _request(options), rng, max_weights)
+    return Summed(sums, scored.about, max_weights)
 
 
-def _max_weights(scored: Scored, source: LogSource, options: EvaluateOptions) -> MaxWeights | None:
+def _summed(
+    source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
+) -> Summed:
+    """A log that does not, read in parts."""
+    with _bars(source, options) as (advance, choice):
+        log = LongLog(
+            source.files,
+            named.policy,
+            source.contexts,
+            _largest_loss(source, options),
+            choice,
+            named.action_numbers,
+            source.logger_logits,
+            None if source.key is None else _names,
+            lambda counts: _max_weights(source, options, counts),
+        )
+        summed = sum_up_long(log, _request(options), rng, advance, options.workers)
+    _check_stated(options, summed.log.sums.largest[Kind.OWN].max())
+    return summed
+
+
+def _names(loggers: int) -> tuple[str, ...]:
+    return tuple(logger_name(j) for j in range(loggers))
+
+
+def _max_weights(source: LogSource, options: EvaluateOptions, counts: Vector) -> MaxWeights | None:
     if options.max_weight is None:
-        return source.max_weights(scored.log.counts)
-    return stated_max_weights(scored.log, options.max_weight, "--max-weight")
+        return source.max_weights(counts)
+    return MaxWeights(np.full(len(counts), options.max_weight), options.max_weight)
+
+
+def _check_stated(options: EvaluateOptions, largest: float) -> None:
+    if options.max_weight is not None:
+        check_stated_weight(float(largest), options.max_weight, "--max-weight")

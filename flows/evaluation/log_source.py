@@ -11,7 +11,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
-from multilogger.components.evaluation.evaluation import MaxWeights, greedy_log_propensity, known_max_weights
+from multilogger.components.evaluation.max_weights import MaxWeights, greedy_log_propensity, known_max_weights
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
 from multilogger.components.own_log.mapped_files import mapped_files
 from multilogger.flows.evaluation.policy_source import NamedPolicy

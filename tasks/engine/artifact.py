@@ -118,9 +118,14 @@ def temporary_folder(final: Path) -> Path:
     The caller holds the lock of the key, so nobody else is writing it.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
+    discard_drafts(final)
+    return Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+
+
+def discard_drafts(final: Path) -> None:
+    """Remove every temporary folder of a result, also one that nobody was told of when a signal came."""
     for leftover in final.parent.glob(f".{final.name}.*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
 
 
 def sweep_temporary_folders(artifacts: Path, locks: Path) -> None:
@@ -138,7 +143,9 @@ def publish(temporary: Path, final: Path) -> None:
     none, or the new one, never a mixture.
     """
     temporary.chmod(0o755)
+    mode = (temporary / MANIFEST).stat().st_mode  # safetensors makes files that nobody else may read
     for path in _files_below(temporary).values():
+        path.chmod(mode)
         _flush(path)
     for folder in [temporary, *(p for p in temporary.rglob("*") if p.is_dir())]:
         _flush(folder)

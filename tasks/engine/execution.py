@@ -25,6 +25,7 @@ from multilogger.tasks.engine.artifact import (
     Artifact,
     DamagedArtifact,
     FileEntry,
+    discard_drafts,
     manifest_of,
     publish,
     recorded_run,
@@ -59,8 +60,8 @@ def restore(stage: Stage, key: str, store: Store, tracker: Tracker) -> Artifact 
 def _bring_back(run: Run, stage: Stage, key: str, store: Store, tracker: Tracker) -> Artifact:
     """Fetch, verify, and move into place in one rename."""
     final = store.artifacts / stage.name / key
-    temporary = temporary_folder(final)
     try:
+        temporary = temporary_folder(final)
         _fetch(tracker, run, MANIFEST, temporary)
         files = _manifest_files(temporary / MANIFEST, stage, key)
         with open_bar(f"{stage.name} · restoring from MLflow", sum(f.bytes for f in files.values())) as bar:
@@ -81,7 +82,7 @@ def _bring_back(run: Run, stage: Stage, key: str, store: Store, tracker: Tracker
             raise DamagedArtifact(f"{MANIFEST} was altered")
         publish(temporary, final)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        discard_drafts(final)
         raise
     return draft.model_copy(update={"path": final.relative_to(store.root).as_posix()})
 
@@ -189,11 +190,11 @@ def _make(
 ) -> tuple[Artifact, StageRun]:
     """Call the stage in a temporary folder and move the folder into place."""
     final = store.artifacts / stage.name / key
-    temporary = temporary_folder(final)
     checkpoints = store.checkpoints / key
-    run = StageRun(temporary, title=stage.name, checkpoints=checkpoints)
-    started = time.perf_counter()
-    try:
+    try:  # a signal may come as soon as the folder is there
+        temporary = temporary_folder(final)
+        run = StageRun(temporary, title=stage.name, checkpoints=checkpoints)
+        started = time.perf_counter()
         stage.call(settings, inputs, run)
         run.log_metrics({"wall_seconds": time.perf_counter() - started})
         files = manifest_of(temporary)
@@ -209,7 +210,7 @@ def _make(
         manifest = sha256_of(temporary / MANIFEST)
         publish(temporary, final)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        discard_drafts(final)
         raise
     shutil.rmtree(checkpoints, ignore_errors=True)
     path = final.relative_to(store.root).as_posix()

@@ -82,7 +82,8 @@ class HeldOut(BaseModel):
     largest_loss: float
 
 
-@stage("estimate", version=1, dataset=bandit_log_used)
+# 2: of more than 4,096 contexts, random blocks are resampled.
+@stage("estimate", version=2, dataset=bandit_log_used)
 def estimate_policy(
     settings: EstimateSettings,
     data: Artifact,

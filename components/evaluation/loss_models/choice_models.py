@@ -93,13 +93,11 @@ def line_losses(
     """
     rows = np.arange(len(action))
     logged = term_rows([table[rows, action] for table in terms])
-    q_logged, q_target = np.empty(len(action)), np.empty(len(action))
-    for k in np.unique(fold):
-        own, line = fold == k, lines[k]
-        q_logged[own] = np.einsum("ij,ij->i", line[action[own]], logged[own])
-        q_target[own] = h[own] @ line[:, 0]
-        for number, table in enumerate(terms, start=1):
-            q_target[own] += (h[own] * table[own]) @ line[:, number]
+    q_logged = np.einsum("ij,ij->i", lines[fold, action], logged)
+    # By the lines of all folds, of which each row takes its own: cheaper than picking rows.
+    q_target = (h @ lines[:, :, 0].T)[rows, fold]
+    for number, table in enumerate(terms, start=1):
+        q_target += ((h * table) @ lines[:, :, number].T)[rows, fold]
     return ModelledLoss(q_logged, q_target)
 
 
@@ -130,7 +128,7 @@ class ChoiceRidge:
 
     def predict(self, rows: ModelRows) -> ModelledLoss:
         """q at the logged actions and under the policy, by the fit without the row's fold."""
-        h = probabilities(rows.logits)
+        h = probabilities(rows.logits) if rows.chances is None else rows.chances
         return line_losses(self._lines, self._folds[rows.context], rows.action, h, [h])
 
 

@@ -25,7 +25,8 @@ Apart = Callable[[], Iterator[Block]]
 @dataclass(frozen=True)
 class ModelRows:
     """Some rows of a log in its order: context (m,) and logger (m,) from 0, the policy's logits (m, size),
-    actions and losses (m,); `x` (m, d) where features stand in the rows.
+    actions and losses (m,); `x` (m, d) where features stand in the rows. `chances` (m, size) are the policy's
+    probabilities, where somebody knows them already.
     """
 
     context: NDArray[np.int64]
@@ -34,6 +35,7 @@ class ModelRows:
     action: Actions
     delta: Vector
     x: NDArray[np.float32] | None = None
+    chances: Matrix | None = None
 
 
 @dataclass(frozen=True)

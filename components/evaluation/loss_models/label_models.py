@@ -68,12 +68,10 @@ class LabelRidge:
 
     def predict(self, rows: ModelRows) -> ModelledLoss:
         """q at the logged actions and under the policy, by the fit without the row's fold."""
-        p = marginals(rows.logits)
-        own = self._coefficients[self._folds[rows.context]]
-        return ModelledLoss(
-            q_logged=np.einsum("ij,ij->i", own, label_terms(p, rows.action.astype(np.float64))),
-            q_target=np.einsum("ij,ij->i", own, label_terms(p, p)),
-        )
+        p = marginals(rows.logits) if rows.chances is None else rows.chances
+        own = np.arange(len(p)), self._folds[rows.context]  # all folds' predictions are cheaper than picking
+        logged = label_terms(p, rows.action.astype(np.float64)) @ self._coefficients.T
+        return ModelledLoss(logged[own], (label_terms(p, p) @ self._coefficients.T)[own])
 
 
 def ridge_coefficients(gram: Matrix, moment: Vector) -> Vector:

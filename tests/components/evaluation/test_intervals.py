@@ -12,15 +12,17 @@ from multilogger.components.estimators.ips import naive_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.evaluation.context_sums import Column, ScoredLog, context_sums, total_sums
 from multilogger.components.evaluation.intervals import (
-    Estimators,
     Part,
+    Values,
     accelerations,
     bca_interval,
     bernstein_interval,
     bootstrap_sums,
-    deviation,
+    parts_of,
     resample,
 )
+from multilogger.components.evaluation.log_sums import Bounds, Kind, sum_up
+from multilogger.components.evaluation.points import Estimators
 
 
 def one_row_a_context(log: ScoredLog) -> ScoredLog:
@@ -119,6 +121,10 @@ def test_intervals_of_a_log_without_any_weight_are_not_numbers() -> None:
     assert (found["naive"].bca.low, found["naive"].bca.high) == (0.0, 0.0)
 
 
+def deviation(values: np.ndarray, width: float, eta: float) -> float:
+    return Values(len(values), values.sum(), np.sum(values**2), width).deviation(eta)
+
+
 def test_deviation_is_the_formula_of_maurer_and_pontil() -> None:
     values = np.array([0.0, 1.0, 1.0, 0.5])
     log_term = math.log(2.0 / 0.05)
@@ -128,33 +134,56 @@ def test_deviation_is_the_formula_of_maurer_and_pontil() -> None:
     assert deviation(values[:1], width=3.0, eta=0.05) == math.inf
 
 
-def many(context: list[int], share: float = 1.0, max_weight: float = 2.0) -> Part:
+def part(context: np.ndarray, weights: np.ndarray, delta: np.ndarray, most: float, share: float) -> Part:
+    """Rows of one logger as a part, by way of the sums of a log; the largest loss is 1."""
+    log = ScoredLog(
+        names=("one",),
+        logger=np.zeros(len(delta), dtype=np.int64),
+        context=context,
+        delta=delta,
+        log_propensity=np.full(len(delta), -3.0),
+        log_target=np.log(weights) - 3.0,
+        max_loss=1.0,
+        log_average=None,
+        is_greedy=np.ones(len(delta), dtype=bool),
+        log_greedy=np.zeros(len(delta)),
+    )
+    sums = sum_up(log, None, Bounds.of(9.0, np.array([most]), most), np.random.default_rng(0))
+    (found,) = parts_of(sums, Kind.OWN, 1.0, log.counts, np.array([share]))
+    return found
+
+
+def rows_of(count: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    rows = len(context)
-    return Part(np.array(context), 2.0 * rng.random(rows), rng.random(rows), max_weight, share)
+    return 2.0 * rng.random(count), rng.random(count)
+
+
+def many(context: list[int], share: float = 1.0, max_weight: float = 2.0) -> Part:
+    return part(np.array(context), *rows_of(len(context)), max_weight, share)
 
 
 def test_one_part_by_hand_with_both_sides_sharing_the_chance() -> None:
-    part = many(list(range(4000)))
-    u = part.weights * part.delta
+    weights, delta = rows_of(4000)
+    u = weights * delta
     half = deviation(u, width=2.0, eta=0.025)
-    found = bernstein_interval([part], 1.0, 0.95, clipped=False)
+    found = bernstein_interval([many(list(range(4000)))], 1.0, 0.95, clipped=False)
     assert (found.low, found.high) == pytest.approx((u.mean() - half, u.mean() + half))
 
 
 def test_contexts_are_the_independent_values() -> None:
     """Two rows a context: half as many values, each the mean of two, as wide as a row's."""
-    part = many(np.repeat(np.arange(3000), 2).tolist())
-    values = (part.weights * part.delta).reshape(-1, 2).mean(axis=1)
+    weights, delta = rows_of(6000)
+    values = (weights * delta).reshape(-1, 2).mean(axis=1)
     half = deviation(values, width=2.0, eta=0.025)
-    found = bernstein_interval([part], 1.0, 0.95, clipped=False)
+    found = bernstein_interval([many(np.repeat(np.arange(3000), 2).tolist())], 1.0, 0.95, clipped=False)
     assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
 def test_parts_share_the_chance_so_that_any_shares_hold() -> None:
     first, second = many(list(range(5000)), share=0.3), many(list(range(8000)), share=0.7, max_weight=3.0)
-    halves = [deviation(p.weights * p.delta, width=w, eta=0.05 / 4) for p, w in ((first, 2.0), (second, 3.0))]
-    means = [float(np.mean(p.weights * p.delta)) for p in (first, second)]
+    losses = [np.prod(rows_of(count), axis=0) for count in (5000, 8000)]
+    halves = [deviation(u, width=w, eta=0.05 / 4) for u, w in zip(losses, (2.0, 3.0), strict=True)]
+    means = [float(u.mean()) for u in losses]
     found = bernstein_interval([first, second], 1.0, 0.95, clipped=False)
     assert found.low == pytest.approx(0.3 * (means[0] - halves[0]) + 0.7 * (means[1] - halves[1]))
     assert found.high == pytest.approx(0.3 * (means[0] + halves[0]) + 0.7 * (means[1] + halves[1]))
@@ -167,9 +196,9 @@ def test_clipped_weights_still_bound_the_risk_itself() -> None:
     raw = np.where(rng.random(rows) < 0.05, 9.0, 0.55 / 0.95)
     delta = np.where(raw > 5, 0.9, 0.1)
     risk = 0.05 * 9.0 * 0.9 + 0.55 * 0.1
-    part = Part(np.arange(rows), np.minimum(raw, 2.0), delta, 2.0, 1.0)
-    honest = bernstein_interval([part], 1.0, 0.95, clipped=True)
-    literal = bernstein_interval([part], 1.0, 0.95, clipped=False)
+    cut = part(np.arange(rows), np.minimum(raw, 2.0), delta, 2.0, 1.0)
+    honest = bernstein_interval([cut], 1.0, 0.95, clipped=True)
+    literal = bernstein_interval([cut], 1.0, 0.95, clipped=False)
     assert honest.low <= risk <= honest.high
     assert literal.high < risk
 

@@ -23,14 +23,10 @@ from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation import score_log as score_log_module
 from multilogger.components.evaluation.context_logits import ContextLogits
 from multilogger.components.evaluation.context_sums import ScoredLog, context_sums, total_sums
-from multilogger.components.evaluation.evaluation import (
-    Request,
-    evaluate_policy,
-    greedy_log_propensity,
-    known_max_weights,
-)
+from multilogger.components.evaluation.evaluation import Request, evaluate_policy
 from multilogger.components.evaluation.intervals import Interval
-from multilogger.components.evaluation.loss_model import DrModel
+from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.max_weights import greedy_log_propensity, known_max_weights
 from multilogger.components.evaluation.points import estimates
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.log.files import open_log_files

@@ -106,9 +106,12 @@ def test_ending_is_one_line_and_loses_nothing(
         text=True,
         start_new_session=True,
     )
-    wait_for_temporary_folder(process, lone_store, "train-loggers")  # type: ignore[arg-type]
+    temporary = wait_for_temporary_folder(process, lone_store, "train-loggers")  # type: ignore[arg-type]
+    process.send_signal(signal.SIGSTOP)  # else the stage ends while we look at the list of processes
+    assert temporary.exists(), "train-loggers ended before it could be stopped"
     assert servers_below(process.pid) == 1  # a thread that does not know of it would start another
     os.killpg(process.pid, ending)  # as a terminal does: to the flow and to all that it started
+    process.send_signal(signal.SIGCONT)
     _, err = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == code
     assert (

@@ -2,12 +2,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from multilogger.tasks.engine.artifact import (
     Artifact,
     DamagedArtifact,
     digest_of,
+    discard_drafts,
     manifest_of,
     publish,
     sha256_of,
@@ -29,6 +32,25 @@ def finished(root: Path) -> Artifact:
     publish(temporary, final)
     own = {"stage": "stage", "key": "key", "path": "artifacts/stage/key", "run_id": "r"}
     return Artifact(files=files, manifest=sha256_of(final / "manifest.json"), root=root, **own)
+
+
+def test_every_file_may_be_read_by_those_who_may_read_the_manifest(tmp_path: Path) -> None:
+    """safetensors writes files of mode 600."""
+    final = tmp_path / "artifacts" / "stage" / "key"
+    temporary = temporary_folder(final)
+    save_file({"x": np.zeros(3)}, temporary / "x.safetensors")
+    (temporary / "manifest.json").write_text("{}")
+    publish(temporary, final)
+    assert len({path.stat().st_mode for path in final.iterdir()}) == 1
+
+
+def test_draft_that_nobody_was_told_of_is_discarded(tmp_path: Path) -> None:
+    """A signal that comes between the making of the folder and its use leaves nothing."""
+    final, other = tmp_path / "stage" / "key", tmp_path / "stage" / "key2"
+    temporary_folder(final)
+    kept = temporary_folder(other)
+    discard_drafts(final)
+    assert list(final.parent.iterdir()) == [kept]
 
 
 def test_an_untouched_artifact_verifies(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from mlflow import MlflowClient
 from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.environment import set_defaults
 from multilogger.tasks.download import DownloadSettings
 from multilogger.tasks.engine.execution import Surroundings
 from multilogger.tasks.engine.store import Store
@@ -76,6 +78,15 @@ def test_user_without_a_name_is_called_by_the_number(store: Store, monkeypatch: 
     monkeypatch.setattr("os.getuid", lambda: 12345678)
     run = Tracker(store).start("digits", "run", store.locks / "flow-x", {})
     assert MlflowClient(store.tracking_uri).get_run(run).data.tags["mlflow.user"] == "12345678"
+
+
+def test_user_without_a_home_has_the_store_for_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setenv("PREFECT_HOME", "kept")
+    monkeypatch.setenv("MULTILOGGER_HOME", str(store.root))
+    monkeypatch.setattr("os.getuid", lambda: 12345678)
+    set_defaults()
+    assert (os.environ["HOME"], os.environ["PREFECT_HOME"]) == (str(store.root), "kept")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from benchmarks.choice_world import make_choice_world
 from multilogger.components.actions.one_of import probabilities
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
-from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.loss_models import pair_networks
 from multilogger.components.evaluation.loss_models.choice_models import (
     ChoiceNetwork,
@@ -27,6 +26,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     ModelRows,
     draw_folds,
 )
+from multilogger.components.evaluation.loss_models.opening import DrModel
 from tests.components.evaluation.loss_models.choice_rows import (
     ACTIONS,
     CONTEXTS,

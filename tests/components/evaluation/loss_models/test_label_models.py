@@ -11,7 +11,6 @@ from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.labels import all_actions, marginals, sample
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
-from multilogger.components.evaluation.loss_model import DrModel
 from multilogger.components.evaluation.loss_models import pair_networks
 from multilogger.components.evaluation.loss_models.cross_fitting import (
     Block,
@@ -20,6 +19,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     draw_folds,
 )
 from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
+from multilogger.components.evaluation.loss_models.opening import DrModel
 
 
 def ridge_problem(rows: int = 4000) -> tuple[Matrix, Actions, Vector]:

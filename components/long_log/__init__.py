@@ -1,0 +1,1 @@
+"""Evaluation of a policy on logs that are too long for memory."""

@@ -1,0 +1,70 @@
+"""The contexts of rows as keys of 64 bits: rows of one context have one key, and keys look random."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multilogger.components.checks.batches import Keys, mixed
+from multilogger.components.errors import BadInput
+from multilogger.components.evaluation.context_logits import ContextLogits
+from multilogger.components.evaluation.loss_models.cross_fitting import FOLDS
+from multilogger.components.log.files import ColumnBatch
+
+Places = NDArray[np.int64]
+
+
+def context_keys(chunk: ColumnBatch, column: str | None) -> Keys:
+    """One key per context; rows of a log without contexts have one each."""
+    if column is None:
+        file = np.uint64(zlib.crc32(chunk.where.encode())) << np.uint64(32)
+        return mixed(chunk.rows.astype(np.uint64) + file)
+    import pyarrow as pa
+
+    values = chunk.batch.column(column)
+    if values.null_count:
+        raise BadInput(f"column 'context' is missing in {values.null_count} rows; fill it in or drop them")
+    if pa.types.is_nested(values.type):
+        raise BadInput(f"column 'context' must hold one label per row, got {values.type}; cast it")
+    if pa.types.is_floating(values.type):
+        numbers = np.asarray(values).astype(np.float64)
+        if gaps := int(np.isnan(numbers).sum()):
+            raise BadInput(f"column 'context' is NaN in {gaps} rows; fill it in, or leave the column out")
+        return mixed((numbers + 0.0).view(np.uint64))  # 0.0 and -0.0 are one
+    if pa.types.is_integer(values.type):
+        return mixed(np.asarray(values).astype(np.int64).view(np.uint64))
+    import pandas as pd
+
+    encoded = values.cast(pa.string()).dictionary_encode()
+    words = np.asarray(encoded.dictionary.to_pylist(), dtype=object)
+    hashes = np.asarray(pd.util.hash_array(words), dtype=np.uint64)
+    return np.asarray(hashes[np.asarray(encoded.indices)])
+
+
+def fold_of(keys: Keys, salt: int) -> Places:
+    """The fold of each context in cross-fitting, drawn by its key: (n,)."""
+    return (mixed(keys ^ np.uint64(salt)) % np.uint64(FOLDS)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class ContextTable:
+    """Contexts that stand apart from the log: their logits, and where each label stands among them."""
+
+    contexts: ContextLogits
+    column: str
+
+    def places(self, chunk: ColumnBatch) -> Places:
+        """The place of each row's context: (n,)."""
+        encoded = chunk.batch.column(self.column).dictionary_encode()
+        labels: Sequence[Any] = encoded.dictionary.to_pylist()
+        found = np.array([self.contexts.place.get(label, -1) for label in labels], dtype=np.int64)
+        if len(found) and found.min() < 0:
+            unknown = [label for label, place in zip(labels, found, strict=True) if place < 0]
+            raise BadInput(
+                f"contexts of the log are not among the {len(self.contexts.place)} contexts given, the first "
+                f"being {unknown[0]!r}; give all of them"
+            )
+        return np.asarray(found[np.asarray(encoded.indices)])
