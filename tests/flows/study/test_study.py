@@ -99,7 +99,9 @@ def test_a_study_of_failures_says_so() -> None:
     assert study_rows([failed])[0]["test"] == "failed: no rows"
 
 
-def test_a_failed_method_stands_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_method_stands_beside_the_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every row has every column, the page and the terminal show both, and only policies are counted."""
     failed = StudiedCell(CellResult("shop", "dr", "tuned", 0, None, None, error="no rows"))
     cells = [studied("naive", 0, 0.3, held_out(-0.2, -0.1)), studied("naive", 1, 0.4, held_out(-0.2, 0.1))]
@@ -107,6 +109,7 @@ def test_a_failed_method_stands_beside_the_others(capsys: pytest.CaptureFixture[
     rows = study_rows(cells)
     assert [(row["method"], row["seeds"]) for row in rows] == [("naive", "2"), ("dr", "0 of 2")]
     assert list(rows[0]) == list(rows[1])
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal would fold the words
     Terminal().table("Methods", rows)
     assert "failed: no rows" in capsys.readouterr().out
     assert "failed: no rows" in study_page("t", conclusion(cells), {"Methods": rows}, [], "c")
