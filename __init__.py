@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from multilogger.components.api.bandit_log import BanditLog as BanditLog
     from multilogger.components.api.learner import Learner as Learner
     from multilogger.components.api.learners import Additive as Additive
+    from multilogger.components.api.learners import AdditiveIps as AdditiveIps
     from multilogger.components.api.learners import AdditiveSoft as AdditiveSoft
     from multilogger.components.api.learners import Auto as Auto
     from multilogger.components.api.learners import Balanced as Balanced
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from multilogger.components.api.learners import Dr as Dr
     from multilogger.components.api.learners import FullEnsemble as FullEnsemble
     from multilogger.components.api.learners import FullInformation as FullInformation
+    from multilogger.components.api.learners import Ix as Ix
+    from multilogger.components.api.learners import Ls as Ls
     from multilogger.components.api.learners import Naive as Naive
     from multilogger.components.api.learners import NaiveExact as NaiveExact
     from multilogger.components.api.learners import NaiveReg as NaiveReg
@@ -53,6 +56,9 @@ _PLACES = {
         "Auto",
         "Balanced",
         "BalancedExact",
+        "Ls",
+        "Ix",
+        "AdditiveIps",
         "BalancedReg",
         "Dm",
         "Dr",

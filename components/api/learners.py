@@ -44,6 +44,21 @@ class BalancedExact(Learner, method="balanced-exact"):
     """`BalancedReg` with the divergence in closed form. Needs the loggers' policies."""
 
 
+class Ls(Learner, method="ls"):
+    """Logarithmic smoothing of balanced weights (Sakhi et al. 2024): pessimistic. Needs all propensities."""
+
+
+class Ix(Learner, method="ix"):
+    """Implicit exploration: propensities of the average logger are raised. Needs all propensities."""
+
+
+class AdditiveIps(Learner, method="additive-ips"):
+    """Importance weights that add up over labels, for a loss that does. Needs the loggers' policies.
+
+    For label vectors.
+    """
+
+
 class Wcrm(Learner, method="wcrm"):
     """Weighted counterfactual risk minimisation: a linear policy and POEM's penalty of the variance."""
 
@@ -106,6 +121,9 @@ LEARNERS: dict[str, type[Learner]] = {
         Balanced,
         BalancedReg,
         BalancedExact,
+        Ls,
+        Ix,
+        AdditiveIps,
         Additive,
         AdditiveSoft,
         Dm,

@@ -18,14 +18,12 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import FACTS, TableFiles, read_facts
 from multilogger.components.log.memory import TrainingLog, densify
-from multilogger.components.log.schema import ACTIONS
+from multilogger.components.log.schema import ACTIONS, ESTIMATED
 from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
 from multilogger.components.log.unreadable import READ_ERRORS
 
 if TYPE_CHECKING:
     from multilogger.components.api.build_log import ColumnNames
-
-ESTIMATED = "estimated"  # a column of lists: which of the propensities under every logger were not logged
 
 
 def rows_table(log: BanditLog, every: Matrix | None) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.additive_ips.method import ADDITIVE_IPS
 from multilogger.components.learners.auto.method import AUTO
 from multilogger.components.learners.direct_method.method import ADDITIVE, ADDITIVE_SOFT, DM, FULL_ENSEMBLE
 from multilogger.components.learners.dr.method import DR
@@ -11,6 +12,8 @@ from multilogger.components.learners.exact.method import BALANCED_EXACT, NAIVE_E
 from multilogger.components.learners.full_information.method import FULL_INFORMATION
 from multilogger.components.learners.ips.method import BALANCED, NAIVE, WEIGHTED
 from multilogger.components.learners.reg.method import BALANCED_REG, NAIVE_REG, WEIGHTED_REG
+from multilogger.components.learners.smooth.ix import IX
+from multilogger.components.learners.smooth.ls import LS
 from multilogger.components.learners.training.method import Method
 from multilogger.components.learners.training.settings import settings_about
 from multilogger.components.learners.wcrm.method import WCRM
@@ -28,6 +31,9 @@ METHODS: dict[str, Method] = {
         BALANCED,
         BALANCED_REG,
         BALANCED_EXACT,
+        LS,
+        IX,
+        ADDITIVE_IPS,
         ADDITIVE,
         ADDITIVE_SOFT,
         DM,

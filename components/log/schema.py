@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ACTIONS = (
     "actions"  # the key of the schema that has the names of one-of actions, in the order of their numbers
 )
+ESTIMATED = "estimated"  # a column of lists: which of the propensities under every logger were not logged
 ROW_GROUP_ROWS = 16384  # fixed: the bytes of a file must not depend on how its rows were computed
 
 

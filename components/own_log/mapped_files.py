@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.columns import LogColumns
@@ -18,6 +20,8 @@ from multilogger.components.own_log.mapping import Mapping, Wanted, resolve
 from multilogger.components.own_log.read_rows import both_propensities, label_vectors, loggers_of, outcomes_of
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.survey import Stated, order_labels, stated_by
+
+COMPLETE = "complete the log in Python by log.estimate_propensities() and log.to_parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +114,11 @@ class MappedFiles(LogFiles):
         who = loggers_of(rows, self.mapping)
         place = {label: j for j, label in enumerate(self.labels)}
         logger = np.array([place[label] for label in who.values], dtype=np.int64)[who.place]
-        return both_propensities(rows, self.mapping, logger, tuple(str(label) for label in self.labels))
+        own, every = both_propensities(rows, self.mapping, logger, tuple(str(label) for label in self.labels))
+        if (row := first_of(np.isnan(own))) is not None:
+            name = self.mapping.propensity or self.mapping.propensities[0]
+            raise BadInput(f"{rows.at(row)}: {name!r} (propensity) is missing; drop the row, or {COMPLETE}")
+        return own, every
 
     def _x(self, rows: Rows) -> Any:
         if self.encoding is not None:
@@ -129,6 +137,8 @@ def mapped_files(
     schema, path = source.schema, source.source.path
     known = tuple(column.name for column in encoding.columns) if encoding is not None else wanted.features
     mapping = resolve(replace(wanted, features=known), schema, path)
+    if mapping.propensity is None and not mapping.propensities:
+        raise BadInput(f"{path} has no propensities; name their column with --propensity, or {COMPLETE}")
     seen: set[object] = set()
     low, high, count = np.inf, -np.inf, 0
     for rows in source.batches(mapping.named):

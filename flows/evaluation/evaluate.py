@@ -22,6 +22,7 @@ from multilogger.components.evaluation.score_log import ModelChoice, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
 from multilogger.components.long_log.summing import LONG_ROWS, LongLog, Summed, sum_up_long
 from multilogger.components.names import name_from
+from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.find_source import WILD
 from multilogger.components.own_log.mapped_files import MappedFiles
 from multilogger.flows.evaluation.log_source import LogSource, find_log
@@ -122,7 +123,13 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
             scored.about.additivity,
         )
     notes = evaluation_notes(scored.about, scored.max_weights, "--max-weight")
-    return Evaluated(result, (why, *notes), named, source)
+    return Evaluated(result, (why, *_estimated(options, source), *notes), named, source)
+
+
+def _estimated(options: EvaluateOptions, source: LogSource) -> list[str]:
+    """The line on estimated propensities, if own files have such."""
+    share = 0.0 if options.log is None or source.key is not None else estimated_share(options.log.open())
+    return [f"{estimated_line(share)}."] if share else []
 
 
 def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> tuple[bool, str]:

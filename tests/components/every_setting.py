@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multilogger.components.learners import learn as learning
+from multilogger.components.learners.additive_ips.method import AdditiveIpsSettings
 from multilogger.components.learners.auto.method import AutoSettings
 from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.exact.method import MultiplierSettings, WeightedExactSettings
@@ -14,6 +15,8 @@ from multilogger.components.learners.learn import Learned
 from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.reg.method import WeightedRegSettings
+from multilogger.components.learners.smooth.ix import IxSettings
+from multilogger.components.learners.smooth.ls import LsSettings
 from multilogger.components.learners.training.loop import OnEpoch
 from multilogger.components.learners.training.objectives import Rules, rules_of
 from multilogger.components.learners.training.settings import Settings, settings_about
@@ -26,7 +29,15 @@ ONE_OF_METHODS = [name for name, method in METHODS.items() if "one-of" in method
 
 @dataclass(frozen=True)
 class EverySetting(
-    WeightedRegSettings, MultiplierSettings, WcrmSettings, DrSettings, FullInformationSettings, AutoSettings
+    WeightedRegSettings,
+    MultiplierSettings,
+    WcrmSettings,
+    DrSettings,
+    FullInformationSettings,
+    AutoSettings,
+    LsSettings,
+    IxSettings,
+    AdditiveIpsSettings,
 ):
     """A method takes of it what it reads."""
 

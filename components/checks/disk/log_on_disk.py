@@ -6,7 +6,7 @@ of the action among the logger's rows stands in, and the report says so.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from multilogger.components.features.encode import finite_numbers
 from multilogger.components.features.frames import Rows, is_time, is_word
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import is_list
+from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.read_rows import (
     both_propensities,
@@ -183,9 +184,12 @@ def check_files(
 ) -> LogReport:
     """Look at a log on disk without holding it."""
     log = LogOnDisk(source, wanted, stated)
-    found: Sequence[Finding] = ()
+    found: list[Finding] = []
+    if share := estimated_share(source):
+        remedy = "log the probability at the time of the action"
+        found.append(Finding("propensities-estimated", "note", estimated_line(share), share, remedy))
     if log.missing:
         what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in below"
         remedy = "log the probability at the time of the action, or estimate it"
-        found = [Finding("propensities-missing", "unsafe", what, log.missing, remedy)]
+        found.append(Finding("propensities-missing", "unsafe", what, log.missing, remedy))
     return check(log, policy_findings=found, advance=advance)

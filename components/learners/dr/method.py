@@ -10,7 +10,7 @@ from multilogger.components.learners.direct_method.method import AdditiveSoftSet
 from multilogger.components.learners.loss_models.settings import MOST_EPOCHS
 from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
-from multilogger.components.learners.training.settings import BatchSettings
+from multilogger.components.learners.training.settings import BatchSettings, ClipSettings, PessimismSettings
 
 if TYPE_CHECKING:
     from multilogger.components.learners.training.loop import Learner
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DrSettings(AdditiveSoftSettings, BatchSettings):
+class DrSettings(AdditiveSoftSettings, BatchSettings, ClipSettings, PessimismSettings):
     """The additive model, then a policy."""
 
     model_epochs: Annotated[

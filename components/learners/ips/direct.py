@@ -1,82 +1,24 @@
 """Direct learning (section 2.1.1) and the outer loop of Algorithm 1: minimise a mini-batch risk with Adam."""
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from multilogger.components.learners.training.network_learner import RiskLearner, open_measure
-from multilogger.components.learners.training.objectives import Objective, Rules, minibatch_risk, rules_of
-from multilogger.components.learners.training.record import EpochRecord
-from multilogger.components.learners.training.row_batches import RowBatch, open_rows
+from multilogger.components.learners.training.batch_learner import BatchLearner
+from multilogger.components.learners.training.objectives import minibatch_risk
+from multilogger.components.learners.training.row_batches import RowBatch
 from multilogger.components.learners.training.settings import RiskSettings
-from multilogger.components.learners.training.state import State
-from multilogger.components.log.disk import LearnerLog
 
 
-class DirectLearner(RiskLearner):
-    """A network policy that descends R_mini.
+class DirectLearner(BatchLearner):
+    """A network policy that descends R_mini."""
 
-    With a log on disk an epoch reads it twice: once for its mini-batches, once for everything that is
-    measured of the policy, lambda* of the next epoch included. `rules` are those of the settings, unless a
-    constraint adds to them.
-    """
+    settings: RiskSettings
 
-    def __init__(
-        self,
-        log: LearnerLog,
-        objective: Objective,
-        settings: RiskSettings,
-        seed: int,
-        rules: Rules | None = None,
-    ) -> None:
-        measure = open_measure(log, objective, rules or rules_of(settings))
-        super().__init__(log, measure, settings, seed, fused=True)
-        self.objective, self.rows = objective, open_rows(log, objective, settings, seed, self.generator)
-
-    def run_epoch(self) -> None:
-        """Algorithm 1, steps 2 to 5, `passes_per_epoch` times through the log."""
-        if self.clones():
-            return
-        shift = self.update_shares()
-        shares = torch.from_numpy(self.shares.astype(np.float32))
-        self.start_epoch()
-        for _ in range(self.settings.passes_per_epoch):
-            for rows in self.rows.epoch():
-                self.descend_risk(rows, shares, shift)
-                self.after_step()
-
-    def start_epoch(self) -> None:
-        """What a constraint does at this epoch's lambda*."""
-
-    def after_step(self) -> None:
-        """What a constraint does after each step (Algorithm 1, step 5)."""
-
-    def descend_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> None:
-        """Algorithm 1, steps 3 and 4."""
-        self.network.train()
-        log_target = self.space.log_probability(
-            self.network(self.x.index_select(0, rows.context)), rows.action
-        )
-        risk = minibatch_risk(
-            log_target.view(rows.delta.shape),
+    def batch_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> Tensor:
+        return minibatch_risk(
+            self.log_target(rows),
             rows.log_denominator,
             rows.delta - shift,
             shares,
             self.settings.weights,
             self.settings.clip,
         )
-        self.optimiser.zero_grad()
-        risk.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
-
-    def record(self, epoch: int) -> EpochRecord:
-        return self.measure.record(epoch, self.snapshot(), self.shares)
-
-    def state(self) -> State:
-        """Everything that the next epoch depends on."""
-        return self.network_state() | self.rows.state().under("rows")
-
-    def restore(self, state: State) -> None:
-        self.forget()
-        self.restore_network(state)
-        self.rows.restore(state.below("rows"))

@@ -11,7 +11,7 @@ from multilogger.components.estimators.ips import equal_estimate
 from multilogger.components.estimators.moments import LoggerMoments
 from multilogger.components.estimators.weights import WeightRule, importance_weights
 from multilogger.components.learners.loss_models.form import FoldedModel, LossForm
-from multilogger.components.learners.training.measure import Risk
+from multilogger.components.learners.training.record import Risk
 from multilogger.components.log.disk import PolicyTable, StreamedLog
 from multilogger.components.log.memory import LogPart
 

@@ -13,7 +13,7 @@ from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.figures import LossFigures, ModelFigures
 from multilogger.components.learners.loss_models.form import AdditiveForm
 from multilogger.components.learners.loss_models.settings import LossModelSettings
-from multilogger.components.learners.training.measure import Risk
+from multilogger.components.learners.training.record import Risk
 from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
 
 

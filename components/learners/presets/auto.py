@@ -7,7 +7,15 @@ Chosen by out-of-fold squared error on the logs of emotions, birds, enron and si
 
 from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.presets import tuned
-from multilogger.components.learners.presets.table import CONSTRAINED, DIRECT, EXACT, LOSS_MODELS, WCRM, Row
+from multilogger.components.learners.presets.table import (
+    CONSTRAINED,
+    DIRECT,
+    EXACT,
+    LOSS_MODELS,
+    SMOOTHED,
+    WCRM,
+    Row,
+)
 
 LABELS = ("labels",)
 
@@ -25,7 +33,7 @@ WARM = {"warm_start": -1, "warm_start_rate": 1e-2}
 
 AUTO_ROWS = (
     *(row for row in (*tuned.PAPER_ROWS, *tuned.OWN_ROWS) if not row.datasets),
-    Row((*WCRM, *DIRECT, *CONSTRAINED, *EXACT), WARM, spaces=LABELS),
+    Row((*WCRM, *DIRECT, *CONSTRAINED, *EXACT, *SMOOTHED), WARM, spaces=LABELS),
     Row(LOSS_MODELS, FROM_THE_LOG | {"hidden": (256,), "patience": 15}, spaces=LABELS),
     Row(("additive", "additive-soft"), {"epochs": 0}, spaces=LABELS),
     # The limit that they are held against.

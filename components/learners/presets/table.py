@@ -17,6 +17,7 @@ def of_group(*groups: Group) -> tuple[str, ...]:
 DIRECT, CONSTRAINED, EXACT = (of_group(g) for g in (Group.DIRECT, Group.CONSTRAINED, Group.EXACT))
 LOSS_MODELS = of_group(Group.LOSS_MODEL)
 WCRM = of_group(Group.BASELINE)
+SMOOTHED = of_group(Group.SMOOTHED)
 PAPER_METHODS = (*WCRM, *DIRECT, *CONSTRAINED, *EXACT)
 """The methods whose settings differ between presets."""
 

@@ -15,6 +15,7 @@ from multilogger.components.learners.presets.table import (
     EXACT,
     LOSS_MODELS,
     ONE_OF,
+    SMOOTHED,
     TMC,
     WCRM,
     Row,
@@ -100,6 +101,7 @@ PAPER_ROWS = (
 
 # What is not of the paper has the same settings in every preset. Scene and Yeast: twelve seeds.
 OWN_ROWS = (
+    Row(SMOOTHED, CHOICE, spaces=ONE_OF),
     Row(("full-information",), {"hidden": (256,), "weight_decay": 0.1}, spaces=ONE_OF),
     Row(
         ("dr",),

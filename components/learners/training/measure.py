@@ -21,7 +21,6 @@ from multilogger.components.estimators.bounds import (
     constraint_value,
     equivalent_rho,
 )
-from multilogger.components.estimators.ips import Estimate
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.learners.training.objectives import (
     Objective,
@@ -29,7 +28,13 @@ from multilogger.components.learners.training.objectives import (
     constraint_shares,
     shift_from,
 )
-from multilogger.components.learners.training.record import EpochRecord, expm1_or_inf, validation_score
+from multilogger.components.learners.training.record import (
+    EpochRecord,
+    OwnRisks,
+    Risk,
+    expm1_or_inf,
+    validation_score,
+)
 from multilogger.components.log.disk import LearnerLog
 
 
@@ -79,17 +84,6 @@ class ContextSnapshot:
 
 Example = tuple[Tensor, Tensor]
 """Contexts by number (n,), and for each the action, or the probabilities (n, size) of actions."""
-
-
-class Risk(NamedTuple):
-    """A risk and its standard error, NaN when a logger has a single row."""
-
-    value: float
-    standard_error: float
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> "Risk":
-        return cls(estimate.value, estimate.standard_error)
 
 
 class Spread(NamedTuple):
@@ -186,18 +180,22 @@ class Measure(ABC):
         multiplier: float = math.nan,
         pulled: float = math.nan,
         allowed: float | None = None,
+        own: OwnRisks | None = None,
     ) -> EpochRecord:
-        """Everything about one epoch; `allowed` is what the constraint may be, kappa unless it is given."""
+        """Everything about one epoch; `allowed` is what the constraint may be, kappa unless it is given.
+
+        An epoch that is judged by `own` risks needs no weights to be eligible.
+        """
         kappa = self.rules.kappa if allowed is None else allowed
         spreads = snapshot.train_spreads()
         constraint = expm1_or_inf(snapshot.log_constraint(shares))
-        risk = snapshot.validation_risk()
+        risk = snapshot.validation_risk() if own is None else own.validation
         return EpochRecord(
             epoch=epoch,
-            train_risk=snapshot.train_risk(shares),
+            train_risk=snapshot.train_risk(shares) if own is None else own.train,
             validation_risk=risk.value,
             validation_score=self.score(risk),
-            eligible=self.eligible(snapshot),
+            eligible=own is not None or self.eligible(snapshot),
             share=tuple(shares.tolist()),
             mean_weight=tuple(spread.mean for spread in spreads),
             effective_share=tuple(spread.effective_share for spread in spreads),

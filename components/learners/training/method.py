@@ -26,6 +26,7 @@ class Group(StrEnum):
     DIRECT = "direct"
     CONSTRAINED = "constrained"
     EXACT = "exact"
+    SMOOTHED = "smoothed"
     LOSS_MODEL = "loss model"
     PORTFOLIO = "portfolio"
     REFERENCE = "reference"

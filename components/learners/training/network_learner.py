@@ -20,9 +20,9 @@ from multilogger.components.learners.training.measure import Example, Measure, S
 from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure
 from multilogger.components.learners.training.settings import (
+    DescentSettings,
     LossShift,
     NetworkSettings,
-    RiskSettings,
     WarmStartSettings,
 )
 from multilogger.components.learners.training.state import (
@@ -99,13 +99,13 @@ class NetworkLearner:
 class RiskLearner(NetworkLearner):
     """A network policy that descends an estimated risk; lambda* is recomputed at the start of each epoch."""
 
-    settings: RiskSettings
+    settings: DescentSettings
 
     def __init__(
         self,
         log: LearnerLog,
         measure: Measure,
-        settings: RiskSettings,
+        settings: DescentSettings,
         seed: int,
         **adam: Unpack[AdamOptions],
     ) -> None:
@@ -144,8 +144,9 @@ class RiskLearner(NetworkLearner):
         snapshot = self.snapshot()
         self.shares = snapshot.shares()
         self.taken = None
-        if self.settings.loss_shift is LossShift.RUNNING:
-            return min(self.shift, self.settings.shift_share * snapshot.running_risk(self.shares))
+        rules = self.measure.rules
+        if rules.loss_shift is LossShift.RUNNING:
+            return min(self.shift, rules.shift_share * snapshot.running_risk(self.shares))
         return self.shift
 
 

@@ -2,10 +2,30 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from multilogger.components.estimators.divergences import exp_or_inf
+from multilogger.components.estimators.ips import Estimate
 
 FINITE_CLIP = exp_or_inf(600.0)  # weights are measured raw, but a runaway policy must not end the training
+
+
+class Risk(NamedTuple):
+    """A risk and its standard error, NaN when a logger has a single row."""
+
+    value: float
+    standard_error: float
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> "Risk":
+        return cls(estimate.value, estimate.standard_error)
+
+
+class OwnRisks(NamedTuple):
+    """Estimates of a method's own on both sides of the split, which it goes by in the place of weights."""
+
+    train: float
+    validation: Risk
 
 
 @dataclass(frozen=True)
@@ -13,7 +33,8 @@ class EpochRecord:
     """One epoch, with one number per logger where a tuple stands.
 
     `train_risk` is the method's own estimate on the training split with its own weight rule,
-    `validation_risk` the self-normalised balanced one on the validation split. `validation_score`, that risk
+    `validation_risk` the self-normalised balanced one on the validation split, or one of its own. The
+    `validation_score`, that risk
     plus `pessimism` of its standard errors, decides among the epochs that the guard finds `eligible`.
     `mean_weight` is S_j and `effective_share` the effective sample size over n_j, both on training rows;
     `share` is n_j lambda_j. `log_d2` is exact, and NaN if the loggers' policies are not known; `variational`

@@ -19,9 +19,9 @@ from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.moments import LoggerMoments, unit
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
-from multilogger.components.learners.training.measure import Example, Measure, Risk, Snapshot, Spread
+from multilogger.components.learners.training.measure import Example, Measure, Snapshot, Spread
 from multilogger.components.learners.training.objectives import Objective, Rules
-from multilogger.components.learners.training.record import FINITE_CLIP
+from multilogger.components.learners.training.record import FINITE_CLIP, Risk
 from multilogger.components.learners.training.settings import LossShift
 from multilogger.components.log.disk import PolicyTable, StreamedLog
 from multilogger.components.log.memory import LogPart, TrainingLog

@@ -151,30 +151,35 @@ class LambdaSettings(Settings):
     freeze_lambda: Annotated[bool, About("keep lambda_j at 1/n")] = False
 
 
+WARM_START = About(
+    "passes before the first epoch in which the policy copies the best logger; -1: enough "
+    "of them, if a uniform start has fewer than 10 effective rows of that logger",
+    least=-1,
+)
+
+
 @dataclass(frozen=True)
 class WarmStartSettings(Settings):
     """A start from a copy of the best logger."""
 
-    warm_start: Annotated[
-        int,
-        About(
-            "passes before the first epoch in which the policy copies the best logger; -1: enough "
-            "of them, if a uniform start has fewer than 10 effective rows of that logger",
-            least=-1,
-        ),
-    ] = 0
+    warm_start: Annotated[int, WARM_START] = 0
     warm_start_rate: Annotated[float, About("first rate of the passes of a warm start", above=0)] = 3e-3
 
 
 @dataclass(frozen=True)
-class RiskSettings(NetworkSettings, WeightSettings, WarmStartSettings, GuardSettings, BatchSettings):
-    """A network that descends an estimated risk in mini-batches."""
+class DescentSettings(NetworkSettings, WarmStartSettings, BatchSettings):
+    """A network that descends in mini-batches of rows."""
 
     passes_per_epoch: Annotated[int, About("passes over the log in an epoch", least=1)] = 1
 
     @property
     def planned_epochs(self) -> int:
         return self.epochs + (self.warm_start != 0)
+
+
+@dataclass(frozen=True)
+class RiskSettings(DescentSettings, WeightSettings, GuardSettings):
+    """What is descended is an estimated risk."""
 
 
 S = TypeVar("S", bound=Settings)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WcrmSettings(LambdaSettings, WeightSettings, WarmStartSettings, GuardSettings):
+class WcrmSettings(LambdaSettings, WarmStartSettings, WeightSettings, GuardSettings):
     """A linear policy for each point of a grid.
 
     Tried by hand on Yeast alone: on validation seed 100 points with an l2 of 1e-3 or a clip of 100 were 0.3

@@ -37,8 +37,8 @@ class CautiousLearner(DirectLearner):
 
     settings: CautiousSettings
 
-    def descend_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> None:
-        super().descend_risk(rows, shares, shift - self.settings.caution)
+    def batch_risk(self, rows: RowBatch, shares: Tensor, shift: float) -> Tensor:
+        return super().batch_risk(rows, shares, shift - self.settings.caution)
 
 
 def build(log: LearnerLog, settings: CautiousSettings, seed: int) -> CautiousLearner:

@@ -19,6 +19,7 @@ from multilogger.components.learners.presets.table import (
     EXACT,
     LOSS_MODELS,
     PAPER_METHODS,
+    SMOOTHED,
     WCRM,
     Row,
     look_up,
@@ -103,7 +104,8 @@ def test_every_row_makes_a_difference(name: str, number: int) -> None:
 
 
 def test_groups_hold_every_method_once() -> None:
-    groups = (WCRM, DIRECT, CONSTRAINED, EXACT, LOSS_MODELS, ("auto", "full-information", "full-ensemble"))
+    others = ("auto", "full-information", "full-ensemble")
+    groups = (WCRM, DIRECT, CONSTRAINED, EXACT, SMOOTHED, LOSS_MODELS, others)
     assert sorted(name for group in groups for name in group) == sorted(METHODS)
     assert set(PAPER_METHODS) == {*WCRM, *DIRECT, *CONSTRAINED, *EXACT}
     assert {f"{e}-reg" for e in ESTIMATORS} == set(CONSTRAINED)

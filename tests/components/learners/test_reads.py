@@ -20,6 +20,7 @@ from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 OTHER_TEXTS = {
     "divergence": "exact",
     "evidence": "weights",
+    "family": "naive",
     "loss": "crowding",
     "loss_shift": "poem",
     "start": "rates",
@@ -51,6 +52,7 @@ OTHERS: dict[str, Any] = {
     "least_mean_weight": 0.999,
     "most_mean_weight": 1.001,
     "least_effective_rows": 1e6,
+    "least_variance": 0.24,
     "pessimism": 100.0,
     "constraint_tolerance": 1e9,
     "shift_share": 0.5,
@@ -142,7 +144,7 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     assert listed.keys() == {field.name for field in fields(EverySetting)}
     assert listed["standardise"] == "scale inputs to mean 0 and variance 1"
     assert listed["pessimism"].startswith(
-        "all but additive, dm, full-information, full-ensemble: standard errors "
+        "all but ls, ix, additive, dm, full-information, full-ensemble: standard errors "
     )
     assert "balanced-exact: bound of the divergence's excess" in listed["kappa"]
     assert listed["tau"].startswith("naive-reg, weighted-reg, balanced-reg: temperature of ")
@@ -153,11 +155,11 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     ("setting", "text"),
     [
         ("standardise", ""),
-        ("pessimism", "all but additive, dm, full-information, full-ensemble"),
+        ("pessimism", "all but ls, ix, additive, dm, full-information, full-ensemble"),
         ("tau", "naive-reg, weighted-reg, balanced-reg"),
         ("hidden", "all but wcrm"),
         ("folds", "additive, additive-soft, dm, dr, auto, full-ensemble"),
-        ("clip", "all but full-information"),
+        ("clip", "all but ls, ix, additive-ips, full-information"),
         (
             "passes_per_epoch",
             "all but wcrm, additive, additive-soft, dm, dr, auto, full-information, full-ensemble",

@@ -28,6 +28,9 @@ from tests.components.learners.test_resume import check_resume
 
 OBJECTIVE_OF = {
     "wcrm": "weighted",
+    "ls": "balanced",
+    "ix": "balanced",
+    "additive-ips": "naive",
     "additive": "balanced",
     "additive-soft": "balanced",
     "dr": "balanced",

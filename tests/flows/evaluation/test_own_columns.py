@@ -111,6 +111,41 @@ def test_what_cannot_be_read(logs: Path, where: str, changed: dict[str, Any], me
             call(log_settings(f"{logs}/{where}", given))
 
 
+@pytest.mark.parametrize(
+    ("propensity", "message"),
+    [
+        (None, "has no propensities; name their column with --propensity"),
+        ("pscore", "row 3: 'pscore' (propensity)"),
+    ],
+)
+def test_an_estimate_needs_every_propensity(
+    logs: Path, tmp_path: Path, propensity: str | None, message: str
+) -> None:
+    frame = pd.read_parquet(logs / "parquet" / "0.parquet").astype({"pscore": float})
+    frame.loc[3, "pscore"] = np.nan
+    kept = frame if propensity else frame.drop(columns="pscore")
+    kept.to_parquet(tmp_path / "log.parquet")
+    given = {name: value for name, value in COLUMNS.items() if name != "propensity" or propensity}
+    with pytest.raises(BadInput, match=re.escape(message)):
+        evaluated(logs, str(tmp_path / "log.parquet"), **given)
+
+
+def test_estimated_propensities_are_said(logs: Path, tmp_path: Path) -> None:
+    """Those of one logger are not logged; Python completes the log and writes which they are."""
+    frame = pd.read_parquet(logs / "parquet" / "1.parquet")
+    frame["pscore"] = frame["pscore"].mask(frame["policy"] == "old")
+    named = {**COLUMNS, "action": "item", "features": ["user_age", "user_land"]}
+    ml.BanditLog.from_pandas(frame, **named).estimate_propensities().to_parquet(tmp_path / "log.parquet")
+    said = "of the propensities under every logger are estimated, not logged"
+    assert said in str(check_logs(log_settings(str(tmp_path / "log.parquet"), {})))
+    settings = log_settings(str(tmp_path / "log.parquet"), {})
+    options = EvaluateOptions(
+        policy=str(logs / "policy"), logs=tmp_path / "log.parquet", log=settings, bootstrap=100, track=False
+    )
+    assert any(said in note for note in evaluate_on_logs(options).notes)
+    assert not any(said in note for note in evaluated(logs, f"{logs}/csv", **COLUMNS).notes)
+
+
 def test_no_log_is_named() -> None:
     with pytest.raises(BadInput, match="name the files of the log"):
         log_settings(None, {})

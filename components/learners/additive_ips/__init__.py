@@ -1,0 +1,1 @@
+"""Learning from weights that add up over labels."""

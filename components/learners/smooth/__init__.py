@@ -1,0 +1,1 @@
+"""Learning from smoothed weights: logarithmic smoothing and implicit exploration."""
