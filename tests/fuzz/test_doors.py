@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_svmlight(tmp_path: Path, suffix: str, actions: str) -> None:
     spec = DatasetSpec("own", 5, 3, actions=actions)
     path = tmp_path / f"rows{suffix}"
-    packed = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[suffix]
+    packers: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
+    packed = packers[suffix]
 
     def svmlight(rng: np.random.Generator) -> None:
         text = b"".join(b"%d 1:0.5 %d:%f\n" % (i % 3, 2 + i % 4, i / 7) for i in range(9))
