@@ -21,3 +21,18 @@ class BadInput(ValueError):
 
     def __init__(self, message: object = "") -> None:
         super().__init__(without_secrets(str(message)))
+
+
+def short(value: object, most: int = 80) -> str:
+    """What came, if need be its beginning."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        text = "a number of thousands of digits"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def first_line(error: BaseException, most: int = 200) -> str:
+    """What a library says of a fault, as far as it fits a line."""
+    text = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return text if len(text) <= most else f"{text[: most - 3]}..."

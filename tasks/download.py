@@ -26,7 +26,7 @@ from multilogger.components.datasets.registry import (
     find_dataset,
 )
 from multilogger.components.datasets.svmlight import read_splits
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
 from multilogger.tasks.engine.progress import say
@@ -134,19 +134,31 @@ def _sha256_at(path: Path, _written: int, _changed: int, _bytes: int) -> str:
     return sha256_of(path)
 
 
+def _is_file(path: str | Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
 def _local_file(split: str, values: Mapping[str, Any]) -> Path | None:
     """Where one file stands on this machine, None if it is to be fetched or embedded."""
     own, mirror = values.get(f"{split}_path"), values.get("mirror")
+    if not isinstance(own, str | Path | None) or not isinstance(mirror, str | Path | None):
+        return None  # the field says what it takes
     if own is not None:
-        if not Path(own).is_file():
-            raise BadInput(f"there is no file {own}; --{split} takes an svmlight file")
+        if not _is_file(own):
+            raise BadInput(
+                f"there is no file {short(Path(own).as_posix(), 200)}; --{split} takes an svmlight file"
+            )
         return Path(own)
     spec = DATASETS.get(str(values.get("dataset")))
     if spec is None or spec.embedded or mirror is None or "://" in str(mirror):
         return None
     name = str(spec.train_file if split == "train" else spec.test_file)
     path = Path(mirror).expanduser() / name
-    if not path.is_file():
+    if not _is_file(path):
         raise BadInput(
             f"the mirror has no file {path}; a mirror is the folder that holds {name.split('/')[0]}/, "
             "or leave --mirror out to fetch from LibSVM"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, TypeAdapter, model_validator
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.components.learners.presets.table import PAPER_METHODS
@@ -80,8 +80,8 @@ class LearnSettings(StageSettings):
     def build(cls, values: Mapping[str, Any]) -> Self:
         """The preset's numbers, then the changes to them."""
         chosen = _chosen(values)
-        if chosen["preset"] not in PRESETS:
-            raise BadInput(f"unknown preset {chosen['preset']!r}; choose one of {', '.join(PRESETS)}")
+        if not isinstance(chosen["preset"], str) or chosen["preset"] not in PRESETS:
+            raise BadInput(f"unknown preset {short(chosen['preset'])}; choose one of {', '.join(PRESETS)}")
         check_method(chosen["method"])
         typed = {name: value for name, value in values.items() if name not in CHOICES}
         return cls.model_validate(chosen | {"learner": _learner(chosen, typed)})
@@ -129,9 +129,11 @@ def preset_numbers(name: str, dataset: str, method: str, actions: str | None = N
 
 def check_method(method: str) -> None:
     """Refuse a method that is neither a learner nor a reference."""
+    if not isinstance(method, str):
+        raise BadInput(f"a method is a word, got {short(method)}; choose one of {', '.join(METHODS)}")
     if method not in METHODS and not is_reference(method):
         raise BadInput(
-            f"unknown method {method!r}; choose one of {', '.join((*METHODS, *reference_names()))}"
+            f"unknown method {short(method)}; choose one of {', '.join((*METHODS, *reference_names()))}"
         )
 
 

@@ -12,7 +12,7 @@ from multilogger.components.actions.arrays import Matrix
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.companions import known_table
 from multilogger.components.api.split_log import split_rows
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.columns import LogColumns
@@ -135,7 +135,7 @@ def read_parquet(source: str | Path) -> Any:
     except BadInput:
         raise
     except READ_ERRORS as error:
-        raise BadInput(f"{source} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
+        raise BadInput(f"{source} cannot be read as Parquet ({first_line(error)})") from error
 
 
 def _with_ids(table: Any) -> Any:

@@ -19,7 +19,7 @@ from scipy import sparse
 from multilogger.components.actions.arrays import Actions
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData, TrainTest
 from multilogger.components.datasets.registry import DatasetSpec
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 
 
 def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledData:
@@ -178,4 +178,4 @@ KINDS = {"labels": "multi-label", "one-of": "multi-class"}
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return first_line(ValueError(" ".join(str(error).split()) or type(error).__name__))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.columns import feature_columns
 from multilogger.components.log.files import BATCH_ROWS, ColumnBatch
@@ -92,4 +92,4 @@ def _read(path: Path, width: int) -> Iterator[_Block]:
     except BadInput:
         raise
     except READ_ERRORS as error:
-        raise BadInput(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
+        raise BadInput(f"{path} cannot be read as Parquet ({first_line(error)})") from error

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions
 from multilogger.components.actions.one_of import OneOf
 from multilogger.components.actions.space import ActionSpace
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.checks import at_row, first_of
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import ColumnBatch, index_labels, is_list
@@ -79,7 +79,7 @@ def id_column(values: Any, what: str) -> Any:
         return pa.chunked_array([pa.array(given, from_pandas=True)])
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         raise BadInput(
-            f"{what} must be one id per row, whole numbers or words ({str(error).splitlines()[0]}); mend it"
+            f"{what} must be one id per row, whole numbers or words ({first_line(error)}); mend it"
         ) from error
 
 

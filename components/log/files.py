@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
 from multilogger.components.log.unreadable import READ_ERRORS, readable
@@ -104,7 +104,7 @@ class LogFiles:
         try:
             return int(self.dataset.count_rows())
         except READ_ERRORS as error:
-            reason = str(error).splitlines()[0][:200]
+            reason = first_line(error)
             raise BadInput(f"a file below {self.base} cannot be read as Parquet ({reason})") from error
 
     @property
@@ -183,7 +183,7 @@ def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
     try:
         dataset = ds.dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(base))
     except READ_ERRORS as error:
-        raise BadInput(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]})") from error
+        raise BadInput(f"{path} cannot be read as Parquet ({first_line(error)})") from error
     return LogFiles(dataset, find_columns([str(name) for name in dataset.schema.names], contexts_given), base)
 
 

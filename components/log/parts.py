@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log.files import ColumnBatch, LogFiles
 from multilogger.components.log.unreadable import READ_ERRORS, readable
 
@@ -97,7 +97,7 @@ def _pieces(files: LogFiles, most: int) -> Iterator[Piece]:
         try:
             sizes = [int(group.num_rows) for group in fragment.row_groups]
         except READ_ERRORS as error:
-            reason = str(error).splitlines()[0][:200]
+            reason = first_line(error)
             raise BadInput(f"{fragment.path} cannot be read as Parquet ({reason})") from error
         starts = np.r_[0, np.cumsum(sizes)]
         group = 0

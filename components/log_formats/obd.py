@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
 from multilogger.components.log.unreadable import READ_ERRORS
@@ -190,7 +190,7 @@ def _tables(log: Any, names: list[str]) -> Iterator[Any]:
 
 
 def _unreadable(path: Path, error: Exception) -> BadInput:
-    return BadInput(f"{path} cannot be read as CSV ({str(error).splitlines()[0]}); fetch it again")
+    return BadInput(f"{path} cannot be read as CSV ({first_line(error)}); fetch it again")
 
 
 def _check_columns(path: Path, columns: Sequence[str], there: Sequence[str]) -> None:

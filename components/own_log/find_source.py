@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.source import CSV, PARQUET, Source
 
@@ -66,7 +66,7 @@ def _remote(path: str) -> Source:
         listed = system.get_file_info(fs.FileSelector(base, recursive=True))
         files = sorted(one.path for one in listed if one.type == fs.FileType.File)
     except READ_ERRORS as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise BadInput(
             f"{path} cannot be listed ({reason}); check the address and its credentials"
         ) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
@@ -67,7 +67,7 @@ class Source:
             )
         except READ_ERRORS as error:
             raise BadInput(
-                f"{self.path} cannot be read as {self.format} ({str(error).splitlines()[0]}); mend the "
+                f"{self.path} cannot be read as {self.format} ({first_line(error)}); mend the "
                 "files, or name others"
             ) from error
         if twice := [name for name, count in Counter(dataset.schema.names).items() if count > 1]:
@@ -145,7 +145,7 @@ class OpenSource:
             except READ_ERRORS as error:
                 raise BadInput(
                     f"{where} cannot be read with the columns of the other files "
-                    f"({str(error).splitlines()[0]}); write it with the same schema, or leave it out"
+                    f"({first_line(error)}); write it with the same schema, or leave it out"
                 ) from error
 
     def _options(self) -> dict[str, Any]:

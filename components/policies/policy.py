@@ -19,7 +19,7 @@ from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import Labels
 from multilogger.components.actions.space import ActionSpace, find_space
 from multilogger.components.datasets.labelled_data import Features
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log.memory import densify
 from multilogger.components.policies.blends import blank_blend, blend_shape
 from multilogger.components.policies.network_size import NetworkSize
@@ -150,7 +150,7 @@ def load_policy(folder: Path) -> LearnedPolicy:
     except (SafetensorError, RuntimeError) as error:
         raise BadInput(
             f"{folder / 'policy.safetensors'} is damaged, or of another policy than policy.json "
-            f"({str(error).splitlines()[0]}); save the policy again"
+            f"({first_line(error)}); save the policy again"
         ) from error
 
 

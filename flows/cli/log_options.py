@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.names import check_name, name_from
 
 OWN_LOGS = "Your own logs"
@@ -157,9 +157,7 @@ def _read_columns(path: Path) -> dict[str, Any]:
     try:
         content = _parse(path)
     except ValueError as error:  # what both parsers raise derives from it
-        raise BadInput(
-            f"{path} is no {path.suffix[1:] or 'TOML'} ({str(error).splitlines()[0]}); mend it"
-        ) from error
+        raise BadInput(f"{path} is no {path.suffix[1:] or 'TOML'} ({first_line(error)}); mend it") from error
     if not isinstance(content, dict):
         raise BadInput(f'{path} must map names to columns, such as action = "item_id"; mend it')
     typed = {str(name).replace("-", "_"): value for name, value in content.items()}

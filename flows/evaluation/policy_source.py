@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.policy import COLUMNS_FILE
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.tasks.engine.artifact import MANIFEST, sha256_of
 from multilogger.tasks.engine.store import Store
@@ -76,7 +76,7 @@ def _from_folder(folder: Path, source: str, run: "Run | None" = None) -> NamedPo
     except BadInput:
         raise
     except Exception as error:  # whatever a damaged file makes the readers raise
-        reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
+        reason = first_line(error)[:150] if str(error) else type(error).__name__
         raise BadInput(f"the policy of {source} cannot be read ({reason}); make it again") from error
     tags = run.data.tags if run is not None else {}
     return NamedPolicy(
@@ -126,7 +126,7 @@ def _from_mlflow(source: str, store: Store) -> NamedPolicy:
                 with suppress(MlflowException, OSError):  # it only tells the log that was learned from
                     _fetch(run, MANIFEST, store, folder)
         except (MlflowException, OSError) as error:
-            reason = str(error).splitlines()[0][:200]
+            reason = first_line(error)
             raise BadInput(
                 f"MLflow at {store.tracking_uri} has no policy {source!r} ({reason}); "
                 "'multilogger ui' shows what there is"

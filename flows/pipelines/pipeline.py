@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 from multilogger.components.learners.methods import all_settings, unread
 from multilogger.flows.pipelines.steps import PipelineSettings
 from multilogger.tasks.download import DownloadSettings
@@ -135,7 +135,9 @@ def _one_line(error: ValidationError, stage: str) -> str:
         return str(first["msg"]).removeprefix("Value error, ")
     where = ".".join(str(part) for part in (stage, *first["loc"]))
     what = first["msg"][0].lower() + first["msg"][1:]
-    return f"bad setting {where}: {what}, got {first['input']!r}; 'multilogger stages' lists all settings"
+    return (
+        f"bad setting {where}: {what}, got {short(first['input'])}; 'multilogger stages' lists all settings"
+    )
 
 
 def _qualified(name: str, stage: str | None, stages: Sequence[str] = tuple(STAGES)) -> str:
@@ -163,5 +165,5 @@ def typed_value(text: str) -> Any:
     """What a person or MLflow wrote: JSON, else the text itself."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, or more digits or brackets than are read
         return text

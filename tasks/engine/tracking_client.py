@@ -7,7 +7,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
 
@@ -33,7 +33,7 @@ def open_client(store: Store) -> MlflowClient:
     except (MlflowException, SQLAlchemyError) as error:
         if "disk is full" in str(error):
             raise
-        reason = str(error).splitlines()[0][:150]
+        reason = first_line(error)[:150]
         raise BadInput(
             f"MLflow's store at {store.tracking_uri} does not answer ({reason}); "
             "start that server, or move a damaged database file away: results stay cached without it"

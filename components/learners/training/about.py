@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, get_args, get_origin
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 
 MOST_WHOLE = 2**31 - 1  # what the arrays that it counts can have
 MOST = sys.float_info.max
@@ -31,16 +31,16 @@ class About:
     def check(self, name: str, value: object, kind: Any) -> None:
         """Refuse a value that is not of the setting's kind, or out of its range."""
         if not is_of(value, kind):
-            raise BadInput(f"{name} must be {kind_text(kind)}, got {_short(value)}; it is: {self.meaning}")
+            raise BadInput(f"{name} must be {kind_text(kind)}, got {short(value)}; it is: {self.meaning}")
         numbers = value if isinstance(value, tuple) else (value,)
         for number in numbers:
             if isinstance(number, bool) or not isinstance(number, int | float):
                 continue
             if not self._has(number):
-                shown = _short(number) if number is value else f"{_short(number)} in {_short(value)}"
+                shown = short(number) if number is value else f"{short(number)} in {short(value)}"
                 raise BadInput(f"{name} must be {self.range()}, got {shown}; it is: {self.meaning}")
             if abs(number) > (MOST if kind is float or get_args(kind)[:1] == (float,) else MOST_WHOLE):
-                raise BadInput(f"{name} must be at most {MOST_WHOLE:,}, got {_short(number)}")
+                raise BadInput(f"{name} must be at most {MOST_WHOLE:,}, got {short(number)}")
 
     def _has(self, number: float) -> bool:
         """Whether a number is finite and in range; a whole number of any length is finite."""
@@ -52,12 +52,6 @@ class About:
         words = {"above": self.above, "at least": self.least, "below": self.below, "at most": self.most}
         known = [f"{word} {bound:g}" for word, bound in words.items() if math.isfinite(bound)]
         return " and ".join(known) or "a finite number"
-
-
-def _short(value: object) -> str:
-    """What came, if need be its beginning."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def is_of(value: object, kind: Any) -> bool:
