@@ -126,7 +126,10 @@ def test_mirror_enters_the_key_by_content_or_address(tmp_path: Path, real_mirror
     ("changes", "message"),
     [
         ({"labels": None}, "need all of --train, --test, --features and --labels"),
-        ({"train_path": "/nowhere/x.svm"}, "there is no file /nowhere/x.svm"),
+        (
+            {"train_path": "/nowhere/x.svm"},
+            "there is no file '/nowhere/x.svm'; --train takes an svmlight file",
+        ),
         ({"features": 0}, "greater than or equal to 1"),
         ({"features": 10**19}, "less than or equal to 16777216"),
         ({"labels": 10**19}, "less than or equal to 10000"),

@@ -15,19 +15,23 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+def layers_of(network: PolicyNetwork) -> list[str]:
+    """Names of torch's layers; our own Linear, which draws nothing when it is made, counts as torch's."""
+    return ["Linear" if isinstance(layer, nn.Linear) else type(layer).__name__ for layer in network.layers]
+
+
 def test_layers_of_the_appendix() -> None:
     network = PolicyNetwork(5, 3, NetworkSize(hidden=(7, 6)), seeded())
-    kinds = [type(layer) for layer in network.layers]
-    block = [nn.Linear, nn.BatchNorm1d, nn.ReLU]
-    assert kinds == [*block, *block, nn.Linear]
+    block = ["Linear", "BatchNorm1d", "ReLU"]
+    assert layers_of(network) == [*block, *block, "Linear"]
     assert network(torch.zeros(4, 5)).shape == (4, 3)
 
 
 def test_batch_norm_can_be_switched_off_and_no_hidden_layer_is_a_linear_map() -> None:
     plain = PolicyNetwork(5, 3, NetworkSize(hidden=(7,), batch_norm=False), seeded())
-    assert [type(layer) for layer in plain.layers] == [nn.Linear, nn.ReLU, nn.Linear]
+    assert layers_of(plain) == ["Linear", "ReLU", "Linear"]
     linear = PolicyNetwork(5, 3, NetworkSize(hidden=()), seeded())
-    assert [type(layer) for layer in linear.layers] == [nn.Linear]
+    assert layers_of(linear) == ["Linear"]
 
 
 def test_initialisation_comes_from_the_generator_alone() -> None:

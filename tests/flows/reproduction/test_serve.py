@@ -164,7 +164,10 @@ def test_stopping_ends_the_run_in_progress(
             {"timezone": "Mars/Base"},
             "bad --timezone 'Mars/Base': give a name of the tz database, such as Europe/Berlin",
         ),
-        ({"name": "a/b"}, "bad --name 'a/b': use letters, digits, '-', '_' and '.'"),
+        (
+            {"name": "a/b"},
+            "bad --name 'a/b': use letters, digits, '-', '_' and '.', a letter or digit first and last, 60 at most",
+        ),
     ],
 )
 def test_bad_schedules(given: dict[str, str], message: str) -> None:
