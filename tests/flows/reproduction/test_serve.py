@@ -166,7 +166,8 @@ def test_stopping_ends_the_run_in_progress(
         ),
         (
             {"name": "a/b"},
-            "bad --name 'a/b': use letters, digits, '-', '_' and '.', a letter or digit first and last, 60 at most",
+            "bad --name 'a/b': use letters, digits, '-', '_' and '.', a letter or digit first and last, "
+            "60 at most",
         ),
     ],
 )
