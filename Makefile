@@ -7,7 +7,7 @@ PARALLEL := -n 3 --dist worksteal  # some tests wait for a clock or a server
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=  # the tests start many processes: compile our modules for the first one only
 
-.PHONY: run test every-test check quick fuzz ui docs clean
+.PHONY: run test every-test check quick fuzz torture ui docs clean
 
 # the main job in small: Table 2 and the report, on embedded data
 run: .venv/ready
@@ -32,6 +32,10 @@ quick: .venv/ready
 # thousands of odd inputs at every door; `make test` tries some dozens
 fuzz: .venv/ready
 	MULTILOGGER_FUZZ=$(or $(CASES),300) $(BIN)/python -m pytest -n 0 -s -q tests/fuzz
+
+# kill -9 at random moments, writers at once, full disks, every file damaged: the same table must come out
+torture: .venv/ready
+	$(BIN)/python benchmarks/torture.py --kills $(or $(KILLS),50)
 
 ui: .venv/ready
 	$(BIN)/multilogger ui

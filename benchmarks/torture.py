@@ -1,0 +1,295 @@
+"""Ill-treat a store in every way we know, and see that the same table comes out.
+
+    make torture                                   # 50 kills, 8 writers, a full disk, every file damaged
+    python benchmarks/torture.py --kills 5 --only kills --only damage
+
+Each part runs real commands in real processes on stores below a temporary folder, and prints what it tried
+and what broke. It ends with exit code 1 if anything did. What is promised is in docs/pages/operations.md.
+
+- kills: `kill -9` at random moments of a reproduction, of the command alone or of all its processes. The
+  same command again must end with the same bytes.
+- writers: several of the same command at once on an empty store. All must end with the same bytes, and every
+  stage must have been computed once.
+- disk: a store on a file system that is full. The command must say so in one line with exit code 2, and go on
+  to the same bytes once there is room.
+- damage: one file of every kind in a finished store, emptied, cut, turned in one byte, replaced by noise, or
+  deleted. The same command must end with the same bytes.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+COMMAND = str(Path(sys.executable).with_name("multilogger"))
+METHODS = ("logger-2", "weighted", "additive")
+SETTINGS = ("learn.epochs=4", "checkpoint_every=1")
+MOST_SECONDS = 300.0  # of one command; a longer one hangs
+LONGEST = 400  # characters of a message
+TABLE = "table2.csv"
+
+
+class Torture:
+    """A folder of stores, the bytes that every one must end with, and what broke."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.rng = folder, random.Random(seed)
+        self.broken: list[str] = []
+        self.stores = 0
+        store = self.new_store()
+        started = time.monotonic()
+        self.expected = self.table(store, self.finish(store, "the first run"))
+        self.seconds = time.monotonic() - started
+        self.finished = store
+
+    def new_store(self) -> Path:
+        self.stores += 1
+        store = self.folder / f"store-{self.stores}"
+        store.mkdir()
+        return store
+
+    def start(self, store: Path) -> subprocess.Popen[str]:
+        """The command, in a session of its own."""
+        named = [part for method in METHODS for part in ("--method", method)]
+        changed = [part for one in SETTINGS for part in ("--set", one)]
+        return subprocess.Popen(
+            [COMMAND, "reproduce", "table2", "--dataset", "digits", "--seeds", "2", *named, *changed,
+             "--out", str(store / "out")],
+            env={**os.environ, "MULTILOGGER_HOME": str(store)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def finish(self, store: Path, what: str) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end."""
+        process = self.start(store)
+        try:
+            out, err = process.communicate(timeout=MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            out, err = process.communicate()
+            self.note(what, f"hangs after {MOST_SECONDS:.0f} s")
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def table(self, store: Path, done: subprocess.CompletedProcess[str]) -> bytes:
+        if done.returncode != 0:
+            raise SystemExit(f"the command failed before it was ill-treated:\n{done.stdout}{done.stderr}")
+        return (store / "out" / TABLE).read_bytes()
+
+    def expect_table(self, store: Path, what: str) -> None:
+        """The same command must end well, with the same bytes."""
+        shutil.rmtree(store / "out", ignore_errors=True)
+        self.expect_same(store, self.finish(store, what), what)
+
+    def expect_same(self, store: Path, done: subprocess.CompletedProcess[str], what: str) -> None:
+        if done.returncode != 0:
+            self.note(what, f"exit {done.returncode}: {done.stderr.strip()[-LONGEST:]}")
+        elif "Traceback" in done.stderr:
+            self.note(what, "a traceback")
+        elif (store / "out" / TABLE).read_bytes() != self.expected:
+            self.note(what, "another table")
+
+    def note(self, what: str, fault: str) -> None:
+        self.broken.append(f"{what}: {fault}")
+        say(f"  BROKE {what}: {fault}")
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def kills(torture: Torture, count: int) -> str:
+    """Kill and start again until a store is finished, then begin with an empty one."""
+    done, finished = 0, 0
+    while done < count:
+        store, of_store = torture.new_store(), 0
+        while done < count:
+            process = torture.start(store)
+            try:
+                process.communicate(timeout=torture.rng.uniform(0.2, torture.seconds))
+                break  # it was faster
+            except subprocess.TimeoutExpired:
+                done, of_store = done + 1, of_store + 1
+                whole = torture.rng.random() < 0.5
+                kill_group(process) if whole else process.kill()
+                process.wait()
+                say(f"  kill {done} of {count}: {'all processes' if whole else 'the command'}")
+        torture.expect_table(store, f"store {store.name} after {of_store} kills")
+        finished += 1
+        shutil.rmtree(store)
+    return f"{done} kills, {finished} stores finished after them"
+
+
+def writers(torture: Torture, count: int) -> str:
+    """The same command several times at once."""
+    store = torture.new_store()
+    running = [torture.start(store) for _ in range(count)]
+    for number, process in enumerate(running):
+        out, err = process.communicate(timeout=count * MOST_SECONDS)
+        done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        torture.expect_same(store, done, f"writer {number + 1} of {count}")
+    folders = [path for path in (store / "artifacts").glob("*/*") if not path.name.startswith(".")]
+    computed = computed_runs(store)
+    if computed != len(folders):
+        torture.note("writers", f"{computed} runs made {len(folders)} results")
+    return f"{count} writers at once, {len(folders)} results, {computed} computed"
+
+
+def computed_runs(store: Path) -> int:
+    """Finished stage runs in MLflow: one per result if each was computed once."""
+    import sqlite3
+
+    with sqlite3.connect(f"file:{store / 'mlflow.db'}?mode=ro", uri=True) as database:
+        found = database.execute(
+            "select count(*) from runs r join tags t on t.run_uuid = r.run_uuid "
+            "where t.key = 'stage' and r.status = 'FINISHED'"
+        ).fetchone()
+    return int(found[0])
+
+
+def disk(torture: Torture, sizes: int) -> str:
+    """A file system that has room for a part of the store only."""
+    needed = sum(path.stat().st_size for path in torture.finished.rglob("*") if path.is_file())
+    refused = 0
+    for number in range(sizes):
+        store = torture.new_store()
+        room = int(needed * (number + 1) / (sizes + 1))
+        with small_disk(store, room) as grow:
+            if grow is None:
+                return "not tried: a small file system needs the right to mount one"
+            done = torture.finish(store, f"disk of {room >> 20} MB")
+            lines = done.stderr.strip().splitlines()
+            if done.returncode == 0:
+                pass  # there was room after all
+            elif done.returncode not in (2, 3) or "Traceback" in done.stderr:
+                torture.note(f"disk of {room >> 20} MB", f"exit {done.returncode}: {done.stderr[-LONGEST:]}")
+            elif not lines or max(map(len, lines)) > LONGEST:
+                torture.note(f"disk of {room >> 20} MB", "no short line said why")
+            else:
+                refused += 1
+                say(f"  disk of {room >> 20} MB: {lines[-1]}")
+            grow()
+            torture.expect_table(store, f"disk of {room >> 20} MB, then room")
+    return f"{sizes} full disks, {refused} said so, all went on once there was room"
+
+
+@contextmanager
+def small_disk(store: Path, room: int) -> Iterator[Callable[[], object] | None]:
+    """Mount a file system of `room` bytes at a store; what is given makes it large."""
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={room}", "torture", str(store)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        yield None
+        return
+    larger = ["mount", "-o", "remount,size=8G", str(store)]
+    try:
+        yield lambda: subprocess.run(larger, check=True)
+    finally:
+        time.sleep(1.0)  # servers that were left write no more
+        subprocess.run(["umount", "-l", str(store)], check=False)
+
+
+def emptied(_content: bytes, _rng: random.Random) -> bytes:
+    return b""
+
+
+def deleted(_content: bytes, _rng: random.Random) -> None:
+    return None
+
+
+def turned(content: bytes, rng: random.Random) -> bytes:
+    place = rng.randrange(len(content)) if content else 0
+    return content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :] if content else b"\x55"
+
+
+WAYS: dict[str, Callable[[bytes, random.Random], bytes | None]] = {
+    "emptied": emptied,
+    "cut": lambda content, rng: content[: rng.randrange(max(1, len(content)))],
+    "turned": turned,
+    "noise": lambda content, rng: rng.randbytes(max(1, len(content))),
+    "deleted": deleted,
+}
+# Databases are trusted: what SQLite refuses is said, and a store without them begins a new one.
+DATABASES = ("mlflow.db", "prefect")
+
+
+def kinds(store: Path) -> dict[str, list[Path]]:
+    """The files of a store by kind: the folder that they stand in, and their name or suffix."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(path for path in store.rglob("*") if path.is_file()):
+        parts = path.relative_to(store).parts
+        if parts[0] in DATABASES or parts[0] in ("out", "locks") or parts[0].startswith("mlflow.db"):
+            continue
+        place = f"{parts[0]}/{parts[1]}" if parts[0] == "artifacts" else parts[0]
+        name = path.name if parts[0] in ("artifacts", "mlflow-artifacts") else path.suffix or "record"
+        found.setdefault(f"{place}/{name}", []).append(path)
+    return found
+
+
+def damage(torture: Torture, most: int) -> str:
+    """One file of each kind, in each way; the store mends itself before the next."""
+    store = torture.finished
+    jobs = [(kind, way) for kind in kinds(store) for way in WAYS]
+    torture.rng.shuffle(jobs)
+    jobs = jobs[:most] if most else jobs
+    tried = 0
+    for kind, way in jobs:
+        paths = kinds(store).get(kind)
+        if not paths:
+            continue
+        path = torture.rng.choice(paths)
+        content = WAYS[way](path.read_bytes(), torture.rng)
+        path.unlink()  # a file that MLflow shares by a link keeps its other name whole
+        if content is not None:
+            path.write_bytes(content)
+        torture.expect_table(store, f"{kind}, {way}")
+        tried += 1
+        say(f"  damage {tried} of {len(jobs)}: {kind}, {way}")
+    return f"{tried} damages of {len(kinds(store))} kinds of files in {len(WAYS)} ways"
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    about, _, more = str(__doc__).partition("\n")
+    parser = argparse.ArgumentParser(
+        description=about, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=50, help="how many times a command is killed")
+    parser.add_argument("--writers", type=int, default=8, help="how many commands at once")
+    parser.add_argument("--disks", type=int, default=4, help="how many sizes of a full disk")
+    parser.add_argument("--damages", type=int, default=0, help="how many damages at most; 0: all")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments and places")
+    parts = {"kills": kills, "writers": writers, "disk": disk, "damage": damage}
+    parser.add_argument("--only", action="append", choices=list(parts), help="one part; may be repeated")
+    given = parser.parse_args()
+    counts = {"kills": given.kills, "writers": given.writers, "disk": given.disks, "damage": given.damages}
+    folder = Path(tempfile.mkdtemp(prefix="torture-"))
+    try:
+        torture = Torture(folder, given.seed)
+        say(f"an untroubled run takes {torture.seconds:.0f} s")
+        for name in given.only or list(parts):
+            before = len(torture.broken)
+            counted = parts[name](torture, counts[name])
+            say(f"{name}: {counted}; {len(torture.broken) - before} failures")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    say(f"{len(torture.broken)} failures in all")
+    return 1 if torture.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
