@@ -12,13 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import multilogger as ml
 from multilogger.components.datasets.registry import DatasetSpec
 from multilogger.components.datasets.svmlight import read_svmlight
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.checkpoint import load_checkpoint, save_checkpoint
 from multilogger.components.learners.training.settings import settings_about
+from multilogger.components.learners.training.state import State
 from multilogger.components.policies.policy import load_policy
 from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs
 from multilogger.flows.pipelines.pipeline import parse_assignments, pipeline_settings
@@ -154,6 +157,33 @@ def test_settings_as_they_are_typed() -> None:
         pipeline_settings(PREPARE, "digits", 0, None, parse_assignments([text]))
 
     knock(typed, 5 * CASES)
+
+
+def test_checkpoint(tmp_path: Path) -> None:
+    """A damaged file is told in one line each, and what comes back is a state that was saved."""
+    whole = tmp_path / "whole"
+    saved = [State({"w": torch.arange(20.0) + epoch}, {"seen": float(epoch)}) for epoch in (1, 2)]
+    for epoch, state in enumerate(saved, 1):
+        save_checkpoint(whole, epoch, state, {"run": {"method": "m"}})
+    contents = {path.name: path.read_bytes() for path in whole.iterdir()}
+    folder = shutil.copytree(whole, tmp_path / "damaged")
+
+    def checkpoint(rng: np.random.Generator) -> None:
+        said: list[str] = []
+        hurt = [name for name in contents if rng.random() < 0.4]
+        for name, content in contents.items():
+            (folder / name).unlink(missing_ok=True)
+            changed = damaged(content, rng) if name in hurt else content
+            if name not in hurt or rng.random() < 0.8:
+                (folder / name).write_bytes(changed)
+        found = load_checkpoint(folder, {"method": "m"}, said.append)
+        if found is not None:
+            assert torch.equal(found.state.tensors["w"], saved[found.epoch - 1].tensors["w"])
+            assert found.state.numbers == {"seen": float(found.epoch)}
+        if said:
+            raise BadInput(max(said, key=len).replace(str(folder), "FOLDER"))
+
+    knock(checkpoint, 5 * CASES)
 
 
 def test_artifact_of_the_store(tmp_path: Path) -> None:
