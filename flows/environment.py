@@ -3,12 +3,14 @@
 Every one of them gives way to a variable that is already set.
 """
 
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, without_secrets
 from multilogger.tasks.engine.store import LOGIN_VARIABLE, Store
 
 DEFAULTS = {
@@ -44,6 +46,8 @@ LOGINS = {
 def set_defaults() -> None:
     """Set what is not set yet. Prefect's database goes to the store unless PREFECT_HOME says otherwise."""
     hide_logins()
+    if logging.getLogRecordFactory() is not _discreet_record:
+        logging.setLogRecordFactory(_discreet_record)
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     with suppress(BadInput):  # a command that opens the store says it; this is read when we are imported
@@ -84,3 +88,21 @@ def without_login(name: str, address: str) -> str:
         for variable, value in zip(LOGINS[name], (user, password), strict=True):
             os.environ.setdefault(variable, unquote(value))
     return urlunsplit(parts._replace(netloc=host))
+
+
+_make_record = logging.getLogRecordFactory()
+
+
+def _discreet_record(*values: Any, **named: Any) -> logging.LogRecord:
+    """A log record without passwords, those of the errors behind an error among them.
+
+    Prefect sends the records of a flow to its server, with the whole traceback of what made it fail.
+    """
+    record = _make_record(*values, **named)
+    with suppress(TypeError, ValueError):  # arguments that do not fit are the concern of who shows it
+        message = record.getMessage()
+        if (hidden := without_secrets(message)) != message:
+            record.msg, record.args = hidden, ()
+    if record.exc_info and record.exc_info[0] is not None:
+        record.exc_text = without_secrets(logging.Formatter().formatException(record.exc_info))
+    return record

@@ -2,6 +2,7 @@
 
 import base64
 import http.server
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import ClassVar
 
 import pytest
 
+from multilogger.components.errors import BadInput
 from multilogger.flows.environment import LOGINS, hide_logins
 from multilogger.flows.servers import local_server
 from multilogger.flows.servers.local_server import complaint, start_mlflow
@@ -134,6 +136,22 @@ def test_password_of_a_database_is_on_no_command_line(
     ((command, environment),) = started
     assert PASSWORD not in " ".join(command)
     assert environment["MLFLOW_BACKEND_STORE_URI"] == address
+
+
+def test_log_records_show_no_login_of_the_errors_behind_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    """Prefect keeps the records of a flow, and makes them some time after the flow has failed."""
+    address = f"nonsense://u:{PASSWORD}@host/x"
+    try:
+        try:
+            raise OSError(f"cannot open {address}")
+        except OSError as cause:
+            raise BadInput(f"{address} does not answer") from cause
+    except BadInput:
+        logging.getLogger("a-library").exception("failed at %s", address)
+    (record,) = caplog.records
+    text = logging.Formatter("%(message)s").format(record)
+    assert PASSWORD not in text
+    assert text.count("nonsense://***@host/x") == 3
 
 
 def test_complaint_shows_no_login() -> None:
