@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 def run_evaluation(options: EvaluateOptions, debug: bool) -> str | None:
     """Evaluate, write the files, record the run, and print; the id of the MLflow run, if there is one."""
     if not debug:
-        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
+        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "CRITICAL")
     check_folder(options.out)
     with Terminal() as terminal, watched_by(terminal):
         done = evaluate_on_logs(options)

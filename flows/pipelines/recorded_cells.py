@@ -35,7 +35,7 @@ from multilogger.tasks.registry import STAGES
 
 def existing_runs() -> Tracker:
     """The tracker of a store that has runs: no database is made for somebody who only wants to look."""
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "CRITICAL")
     store = Store.current()
     store.check_has_runs("learn")
     return Tracker(store.open())

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -32,11 +33,16 @@ def migrate_once(store: Store) -> None:
                 [sys.executable, "-c", MIGRATE], capture_output=True, text=True, check=False
             )
             if done.returncode:
-                reason = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
                 raise BadInput(
-                    f"Prefect could not set up its database {_database()} ({reason}); "
+                    f"Prefect could not set up its database {_database()} ({_reason(done.stderr)}); "
                     "free some space or mend its permissions, or move it away and run again"
                 )
+
+
+def _reason(shown: str) -> str:
+    """The line of a traceback that says what went wrong; SQLAlchemy puts a link behind it."""
+    lines = [line for line in shown.splitlines() if re.match(r"[\w.]+(Error|Exception|Exit)\b", line)]
+    return (lines or ["it does not say why"])[-1][:200]
 
 
 @contextmanager

@@ -82,11 +82,12 @@ def running_server(store: Store) -> str | None:
 def quieten() -> None:
     """Keep Prefect's and MLflow's log lines off the terminal; Prefect's own pages still have theirs."""
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "CRITICAL")  # its database errors come with tracebacks
 
 
 PROGRAM = "prefect.server.api.server:create_app"
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+STARTS = 3  # of a server that ends at once
 MEANWHILE = ("prefect.flows", "mlflow")  # loading them takes as long as the server does
 
 
@@ -98,28 +99,46 @@ def ephemeral_server(store: Store, meanwhile: Callable[[], object]) -> Iterator[
     """
     stop_orphans(store)
     migrate_once(store)
-    server = _start(store)
-    atexit.register(server.end)  # the last to be called: Prefect is imported later
+    port = _free_port()
+    server = _start(store, port)
     with using_server(f"{server.address}/api"):
         meanwhile()
         for name in MEANWHILE:
             import_module(name)
-        for _ in wait_until_up([server]):
-            pass
+        _wait(store, server, port)
         yield
 
 
-def _start(store: Store) -> LocalServer:
+def _wait(store: Store, server: LocalServer, port: int) -> None:
+    """Until it answers; one that ends at its start is started again.
+
+    Servers of several commands share one SQLite file, and each writes to it when it starts: on a busy machine
+    one of many may wait too long for its turn.
+    """
+    for left in reversed(range(STARTS)):
+        try:
+            for _ in wait_until_up([server]):
+                return
+        except BadInput:
+            if not left or server.process.poll() is None:
+                raise
+            atexit.unregister(server.end)
+            server.end()
+            server = _start(store, port)
+
+
+def _start(store: Store, port: int) -> LocalServer:
     """Prefect's own ephemeral server, in a session of its own.
 
     Ctrl-C on a terminal reaches every process of its foreground group; the server has to outlive the flow
     that is being ended, or the flow would wait for it in vain.
     """
-    port = _free_port()
     program = ["uvicorn", "--factory", PROGRAM, "--host", LOOPBACK, "--port", str(port)]
     command = [sys.executable, "-m", *program, "--log-level", "error", "--lifespan", "on"]
     address = f"http://{LOOPBACK}:{port}"
-    return LocalServer(store, "ephemeral", command, address, "/api/health", {**os.environ, **EPHEMERAL})
+    server = LocalServer(store, "ephemeral", command, address, "/api/health", {**os.environ, **EPHEMERAL})
+    atexit.register(server.end)
+    return server
 
 
 def _free_port() -> int:
