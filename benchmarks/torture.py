@@ -35,6 +35,7 @@ SETTINGS = ("learn.epochs=4", "checkpoint_every=1")
 MOST_SECONDS = 300.0  # of one command; a longer one hangs
 LONGEST = 400  # characters of a message
 TABLE = "table2.csv"
+AT_ONCE = 4  # files damaged before a command
 
 
 class Torture:
@@ -237,25 +238,31 @@ def kinds(store: Path) -> dict[str, list[Path]]:
 
 
 def damage(torture: Torture, most: int) -> str:
-    """One file of each kind, in each way; the store mends itself before the next."""
+    """One file of each kind, in each way, a few at once; the store mends itself before the next few."""
     store = torture.finished
     jobs = [(kind, way) for kind in kinds(store) for way in WAYS]
     torture.rng.shuffle(jobs)
     jobs = jobs[:most] if most else jobs
     tried = 0
-    for kind, way in jobs:
-        paths = kinds(store).get(kind)
-        if not paths:
-            continue
-        path = torture.rng.choice(paths)
-        content = WAYS[way](path.read_bytes(), torture.rng)
-        path.unlink()  # a file that MLflow shares by a link keeps its other name whole
-        if content is not None:
-            path.write_bytes(content)
-        torture.expect_table(store, f"{kind}, {way}")
-        tried += 1
-        say(f"  damage {tried} of {len(jobs)}: {kind}, {way}")
-    return f"{tried} damages of {len(kinds(store))} kinds of files in {len(WAYS)} ways"
+    for start in range(0, len(jobs), AT_ONCE):
+        hurt = [f"{kind}, {way}" for kind, way in jobs[start : start + AT_ONCE] if hurts(torture, kind, way)]
+        torture.expect_table(store, "; ".join(hurt))
+        tried += len(hurt)
+        say(f"  damage {tried} of {len(jobs)}: {'; '.join(hurt)}")
+    return f"{tried} damages, {AT_ONCE} at once, of {len(kinds(store))} kinds of files in {len(WAYS)} ways"
+
+
+def hurts(torture: Torture, kind: str, way: str) -> bool:
+    """Damage a file of a kind; False if there is none."""
+    paths = kinds(torture.finished).get(kind)
+    if not paths:
+        return False
+    path = torture.rng.choice(paths)
+    content = WAYS[way](path.read_bytes(), torture.rng)
+    path.unlink()  # a file that has a second name by a link keeps it whole
+    if content is not None:
+        path.write_bytes(content)
+    return True
 
 
 def say(line: str) -> None:

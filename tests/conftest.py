@@ -3,6 +3,7 @@
 import atexit
 import bz2
 import gc
+import logging
 import os
 import shutil
 import signal
@@ -230,6 +231,7 @@ def typed(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.setenv("COLUMNS", "160")
     for name in ("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "MLFLOW_LOGGING_LEVEL"):
         monkeypatch.setenv(name, "CRITICAL")  # the command sets them for good
+    monkeypatch.setattr(logging, "raiseExceptions", True)  # this one too
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         capsys.readouterr()

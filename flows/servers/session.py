@@ -4,6 +4,7 @@ Those who run no server have one that is started with the command and ended with
 """
 
 import atexit
+import logging
 import os
 import shutil
 import socket
@@ -81,6 +82,7 @@ def running_server(store: Store) -> str | None:
 
 def quieten() -> None:
     """Keep Prefect's and MLflow's log lines off the terminal; Prefect's own pages still have theirs."""
+    logging.raiseExceptions = False  # else a record that cannot be kept is complained of amid our lines
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "CRITICAL")  # its database errors come with tracebacks
 

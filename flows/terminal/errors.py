@@ -1,6 +1,7 @@
 """What a person sees when something goes wrong: one line on stderr, an exit code; `--debug` for the rest."""
 
 import errno
+import shutil
 import signal
 import sys
 import traceback
@@ -11,9 +12,10 @@ from typing import cast
 import typer
 
 from multilogger.components.errors import BadInput, without_secrets
-from multilogger.tasks.engine.store import ROOT_VARIABLE
+from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 
 LONGEST = 380
+LEAST_ROOM = 100_000  # bytes: less than a page of SQLite's log
 USER_ERROR = 2
 BUG = 1
 INCOMPLETE = 3
@@ -91,8 +93,10 @@ def explain(error: BaseException) -> tuple[str, int]:
     if full is not None:
         where = f" ({full.filename})" if full.filename else ""
         return f"{REMEDIES[full.errno or 0]}{where}", USER_ERROR
-    if "database or disk is full" in str(error):  # SQLite's words
+    if "database or disk is full" in str(error) or _is_full():  # SQLite's words
         return REMEDIES[errno.ENOSPC], USER_ERROR
+    if any(type(link).__name__ == "PrefectHTTPStatusError" for link in _chain(error)):
+        return shortened(f"the Prefect server failed: {error}; {GOES_ON}"), USER_ERROR
     text = without_secrets(" ".join(str(error).split()))[:250]
     return (
         f"unexpected {type(error).__name__}: {text}; run again with --debug before the command for details",
@@ -132,6 +136,14 @@ def _disk_error_behind(error: BaseException | None) -> OSError | None:
     """The file system's complaint in a chain of exceptions, if there is one with a remedy."""
     complaints = (link for link in _chain(error) if isinstance(link, OSError) and link.errno in REMEDIES)
     return next(complaints, None)
+
+
+def _is_full() -> bool:
+    """Whether the store has no room left: a server on it then fails in words of its own."""
+    try:
+        return shutil.disk_usage(Store.current().root).free < LEAST_ROOM
+    except (OSError, BadInput):
+        return False
 
 
 def _stop(line: str, code: int) -> None:

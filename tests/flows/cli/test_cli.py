@@ -3,11 +3,13 @@
 import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -237,6 +239,26 @@ def test_explanations(error: Exception, line: str, code: int) -> None:
     text, given = explain(error)
     assert re.search(line, text)
     assert given == code
+
+
+class PrefectHTTPStatusError(Exception):
+    """Of the name that Prefect's has; importing that one takes seconds."""
+
+
+@pytest.mark.parametrize(
+    ("free", "line"),
+    [
+        (10**9, "^the Prefect server failed: 500; finished stages are kept, the same command goes on"),
+        (5000, "^the disk is full: free some space, or move the store with MULTILOGGER_HOME$"),
+    ],
+)
+def test_a_server_that_fails_is_no_fault_of_ours_and_may_lack_room(
+    free: int, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    text, code = explain(PrefectHTTPStatusError("500"))
+    assert re.search(line, text)
+    assert code == 2
 
 
 def test_stage_says_its_inputs_and_where_the_result_is(typed: Cli, store_root: Path) -> None:
