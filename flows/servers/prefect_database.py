@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.empty_databases import copy_kept, keep_copy
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
 
@@ -28,7 +29,8 @@ def migrate_once(store: Store) -> None:
     threads are to use has no address yet.
     """
     with setting_up(store) as needed:
-        if needed:
+        if needed and (_database().exists() or not copy_kept("prefect", _database())):
+            fresh = not _database().exists()
             done = subprocess.run(
                 [sys.executable, "-c", MIGRATE], capture_output=True, text=True, check=False
             )
@@ -37,6 +39,8 @@ def migrate_once(store: Store) -> None:
                     f"Prefect could not set up its database {_database()} ({_reason(done.stderr)}); "
                     "free some space or mend its permissions, or move it away and run again"
                 )
+            if fresh:
+                keep_copy("prefect", _database())
 
 
 def _reason(shown: str) -> str:

@@ -2,12 +2,14 @@
 
 import getpass
 import os
+from pathlib import Path
 
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
 from multilogger.components.errors import BadInput, first_line
+from multilogger.tasks.engine.empty_databases import copy_kept, keep_copy
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
 
@@ -21,11 +23,7 @@ def open_client(store: Store) -> MlflowClient:
         # a fresh database breaks when several open it at once
         with FileLock(store.locks / "mlflow-setup"):
             if (own := store.own_database) is not None and not own.exists():
-                # a migration that is cut off leaves a file that MLflow refuses
-                draft = own.with_suffix(".draft")
-                draft.unlink(missing_ok=True)
-                MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
-                draft.rename(own)
+                _make_tables(own)
             client = MlflowClient(tracking_uri=store.tracking_uri)
             client.search_experiments(max_results=1)
     except ModuleNotFoundError as error:
@@ -39,6 +37,17 @@ def open_client(store: Store) -> MlflowClient:
             "start that server, or move a damaged database file away: results stay cached without it"
         ) from error
     return client
+
+
+def _make_tables(database: Path) -> None:
+    """Under another name: a migration that is cut off leaves a file that MLflow refuses."""
+    draft = database.with_suffix(".draft")
+    draft.unlink(missing_ok=True)
+    if copy_kept("mlflow", database):
+        return
+    MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
+    keep_copy("mlflow", draft)
+    draft.rename(database)
 
 
 def _missing_driver(module: str, address: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from multilogger.components.errors import BadInput
 from multilogger.flows.environment import set_defaults
 from multilogger.tasks.download import DownloadSettings
+from multilogger.tasks.engine import empty_databases
 from multilogger.tasks.engine.execution import Surroundings
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
@@ -52,6 +53,7 @@ def test_runs_of_another_store_are_left_alone(store: Store, tmp_path: Path) -> N
 def test_a_database_that_was_being_made_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A migration that is cut off must not leave a file that MLflow refuses for ever."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(empty_databases, "FOLDER", tmp_path / "kept")
     store = Store(tmp_path / "fresh").open()
     (store.root / "mlflow.draft").write_bytes(b"cut off")
     assert Tracker(store).client.search_experiments(max_results=1)
