@@ -7,7 +7,7 @@ PARALLEL := -n 3 --dist worksteal  # some tests wait for a clock or a server
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=  # the tests start many processes: compile our modules for the first one only
 
-.PHONY: run test every-test check quick fuzz torture ui docs clean
+.PHONY: run test every-test check quick fuzz torture bench ui docs clean
 
 # the main job in small: Table 2 and the report, on embedded data
 run: .venv/ready
@@ -36,6 +36,10 @@ fuzz: .venv/ready
 # kill -9 at random moments, writers at once, full disks, every file damaged: the same table must come out
 torture: .venv/ready
 	$(BIN)/python benchmarks/torture.py --kills $(or $(KILLS),50)
+
+# what the slow parts cost over the least that they can cost, with targets
+bench: .venv/ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py --rows $(or $(ROWS),5000000)
 
 ui: .venv/ready
 	$(BIN)/multilogger ui

@@ -183,7 +183,7 @@ def reduction(place: Place) -> Iterator[Figure]:
 def starts(place: Place) -> Iterator[Figure]:
     """Of a command on a new store and of the same again, over importing what both need."""
     bare = [sys.executable, "-c", "import prefect.flows, mlflow, torch"]
-    command = [sys.executable, "-m", "multilogger.flows.cli", "prepare", "--dataset", "digits"]
+    command = [str(Path(sys.executable).with_name("multilogger")), "prepare", "--dataset", "digits"]
     found: dict[str, list[float]] = {"bare": [], "fresh": [], "again": []}
     for number in range(place.repeats + 1):  # the first makes the empty databases that the others copy
         surroundings = {**os.environ, "MULTILOGGER_HOME": str(place.folder / f"store-{number}")}
