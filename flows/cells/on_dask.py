@@ -5,7 +5,8 @@ lacks it restores from MLflow by hash, and so does this process with what comes 
 work of a worker that died to another.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,17 @@ from typing import Any
 from distributed.scheduler import KilledWorker
 from prefect import flow, task
 from prefect.context import FlowRunContext
-from prefect.futures import PrefectFuture, as_completed
+from prefect.futures import PrefectFuture
 from prefect.transactions import CommitMode, transaction
 from prefect_dask.task_runners import DaskTaskRunner
 
 from multilogger.flows.cells.cell_task import CellOutcome, finish_cell, outcome_of, reason_of, report
-from multilogger.flows.cells.fetching import Fetching, Found
+from multilogger.flows.cells.fetching import Fetching, Found, offer_data
 from multilogger.flows.cells.running import Running
 from multilogger.flows.cells.shared_steps import shared_steps
 from multilogger.flows.cells.worker_processes import worker_surroundings
 from multilogger.flows.cluster.connect import open_cluster, set_up
+from multilogger.flows.cluster.probing import check_workers
 from multilogger.flows.cluster.stopping import stoppable, stopped_with_block
 from multilogger.flows.cluster.worker_set_up import environment_to_pass
 from multilogger.flows.pipelines.cells import Cell
@@ -32,6 +34,8 @@ from multilogger.tasks.engine.progress import open_bar
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.engine.store import Store
 
+POLL_SECONDS = 0.1
+
 
 def run_round(cells: list[Cell], running: Running, again: bool) -> list[CellOutcome | None]:  # noqa: ARG001
     """Run cells once, in their order; None stands for a cell that was lost with its workers."""
@@ -40,6 +44,8 @@ def run_round(cells: list[Cell], running: Running, again: bool) -> list[CellOutc
         open_cluster(running.address, min(running.workers, len(cells))) as cluster,
     ):
         set_up(cluster, environment_to_pass(server))
+        if check_workers(cluster, server):
+            offer_data(cells)
         runner: Any = DaskTaskRunner(address=cluster.address, client_kwargs={"security": cluster.security})
         return fan_out.with_options(task_runner=runner)(cells)
 
@@ -52,21 +58,28 @@ def fan_out(cells: list[Cell]) -> list[CellOutcome | None]:
     fetching, sent = Fetching(Store.current()), list[Any]()
     with open_bar("cells", len(cells)) as advance, stopped_with_block(client, asker, sent):
         nodes = _send_shared(cells, asker, sent)
-        futures: dict[PrefectFuture[Found], int] = {}
-        for number, cell in enumerate(cells):
-            needs = _nodes_of(cell, nodes)
-            futures[
-                _sent(cell_on_worker.submit(cell.name, cell, asker, wait_for=needs, return_state=False), sent)
-            ] = number
-        for future in as_completed(list(futures)):
-            number = futures[future]
-            cell = cells[number]
+        futures: dict[Any, Cell] = {}
+        for cell in cells:
+            given = (cell.name, cell, asker)
+            future = cell_on_worker.submit(*given, wait_for=_nodes_of(cell, nodes), return_state=False)
+            futures[_sent(future, sent)] = cell
+        for future in _as_completed(list(futures)):
+            cell = futures[future]
             outcome = outcome_of(partial(_result, cell, future, fetching), (KilledWorker,))
             if outcome is not None and outcome.error:
                 outcome = _cause(_nodes_of(cell, nodes)) or outcome
-            outcomes[number] = outcome
+            outcomes[cells.index(cell)] = outcome
             report(cell, outcome, advance)
     return outcomes
+
+
+def _as_completed(futures: list[Any]) -> Iterator[Any]:
+    """Futures as they are done; looked at by the clock, for nothing else lets Ctrl-C through at once."""
+    while futures:
+        for future in [one for one in futures if one.wrapped_future.done()]:
+            futures.remove(future)
+            yield future
+        time.sleep(POLL_SECONDS if futures else 0)
 
 
 def _client_and_asker() -> tuple[Any, str]:
@@ -130,8 +143,8 @@ def shared_on_worker(name: str, step: Step, cell: Cell, asker: str) -> None:  # 
     """A stage that several cells share, in a Dask worker; the cells find it in the store, or in MLflow."""
     with stoppable(asker), transaction(commit_mode=CommitMode.EAGER):
         _tidied(Store.current().open().root)
-        named = {"place": step.stage.name, "tidied": True}
-        with flow_run("shared", cell.dataset, cell.seed, flat(cell.chosen()), **named) as run:
+        params, place = flat(cell.chosen()), step.stage.name
+        with flow_run("shared", cell.dataset, cell.seed, params, place=place, tidied=True) as run:
             run.runner.realise(step)
 
 

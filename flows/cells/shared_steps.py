@@ -13,7 +13,7 @@ def shared_steps(cells: Sequence[Cell]) -> dict[Step, Cell]:
     Not the data: its files may be on the client's disk alone, so the client has made it before the fan-out.
     """
     needed = Counter(step for cell in cells for step in cell.steps().values())
-    data = {one for cell in cells for one in _up_to(cell.steps()[cell.roles.data])}
+    data = {one for cell in cells for one in up_to(cell.steps()[cell.roles.data])}
     found: dict[Step, Cell] = {}
     for cell in cells:
         for step in cell.steps().values():
@@ -22,5 +22,6 @@ def shared_steps(cells: Sequence[Cell]) -> dict[Step, Cell]:
     return found
 
 
-def _up_to(step: Step) -> list[Step]:
-    return [step, *(one for _, source in step.inputs for one in _up_to(source))]
+def up_to(step: Step) -> list[Step]:
+    """A step and all that feeds it."""
+    return [step, *(one for _, source in step.inputs for one in up_to(source))]

@@ -1,7 +1,6 @@
 """The way to a Dask cluster: that of an address, or one on this machine that ends with its block."""
 
 import logging
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,22 +45,21 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
 
 def set_up(cluster: Cluster, environment: dict[str, str]) -> None:
     """Have every worker, also one that comes later, work with the servers of this process."""
-    cluster.client.register_plugin(WorkerSetUp(environment), name=PLUGIN)
+    cluster.client.register_plugin(WorkerSetUp(environment, cluster.own), name=PLUGIN)
 
 
 @contextmanager
 def _local(workers: int) -> Iterator[Cluster]:
     # Its keys are made now: without them everybody on this machine could have our workers run anything.
-    with _interrupt_waits():
-        started = distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host=LOOPBACK,
-            dashboard_address=None,
-            memory_limit=0,
-            security=True,
-            silence_logs=logging.CRITICAL,
-        )
+    started = distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host=LOOPBACK,
+        dashboard_address=f"{LOOPBACK}:0",
+        memory_limit=0,
+        security=True,
+        silence_logs=logging.CRITICAL,
+    )
     with started, distributed.Client(started, set_as_default=False) as client:
         yield Cluster(client, started.scheduler_address, started.security, own=True)
 
@@ -77,17 +75,3 @@ def _at(address: str) -> Iterator[Cluster]:
         ) from error
     with client:
         yield Cluster(client, address, client.security, own=False)
-
-
-@contextmanager
-def _interrupt_waits() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block.
-
-    It reaches every process of a terminal. Those that are started here, now and later by the thread that the
-    block starts, inherit that it is blocked: this process tells them to end.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-GRACE_SECONDS = 4.0
+GRACE_SECONDS = 3.0
+ATTEMPTS = 2
 POLL_SECONDS = 0.1
 
 _working: dict[int, str] = {}  # by thread of this process: who asked for the work
@@ -52,9 +53,17 @@ def stopped_with_block(client: Any, asker: str, futures: list[Any]) -> Iterator[
         yield
     except BaseException:
         client.cancel(futures, force=True)
-        left = client.run(stop, asker)
-        deadline = time.monotonic() + GRACE_SECONDS
-        while any(left.values()) and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
-            left = client.run(still_working, asker)
+        for _ in range(ATTEMPTS):
+            if not any(client.run(stop, asker).values()) or _is_quiet(client, asker):
+                break
         raise
+
+
+def _is_quiet(client: Any, asker: str) -> bool:
+    """Wait until nothing goes on; an exception that came while Python was cleaning up is lost."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while time.monotonic() < deadline:
+        if not any(client.run(still_working, asker).values()):
+            return True
+        time.sleep(POLL_SECONDS)
+    return False

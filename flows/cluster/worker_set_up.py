@@ -4,12 +4,13 @@ The environment of the worker names its store. Passwords travel in the connectio
 """
 
 import os
+import signal
 from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
+from distributed.gc import disable_gc_diagnosis
 
 from multilogger.flows.environment import LOGINS, hide_logins
-from multilogger.tasks.engine.store import Store
 
 PLUGIN = "multilogger"
 TOKENS = ("PREFECT_API_KEY", "MLFLOW_TRACKING_TOKEN")
@@ -27,10 +28,13 @@ def environment_to_pass(api: str | None) -> dict[str, str]:
 class WorkerSetUp(WorkerPlugin):  # type: ignore[misc]
     """Called once in every worker, also in one that comes later or is started anew."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], own: bool) -> None:
         self._environment = environment
+        self._own = own
 
     def setup(self, worker: Any) -> None:
         """Before anything of Prefect or MLflow is loaded."""
         os.environ.update(self._environment)
-        Store.current().open()
+        if self._own:  # Ctrl-C reaches every process of a terminal: the client tells us when to end
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            disable_gc_diagnosis(force=True)  # it complains of exceptions that come while it looks

@@ -6,6 +6,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mlflow import MlflowClient
@@ -21,8 +22,9 @@ FILES = ("table1.csv", "table2.csv", "failed.csv", "table2-digits.svg")
 
 
 def small(out: Path, runner: str, settings: dict[str, float], workers: int = 2) -> Reproduced:
-    chosen = {"methods": METHODS, "seeds": 1, "settings": settings, "workers": workers, "runner": runner}
-    return reproduce("table2", ["digits"], out=str(out), **chosen)  # type: ignore[arg-type]
+    chosen: dict[str, Any] = {"settings": settings, "workers": workers, "runner": runner, "out": str(out)}
+    done: Reproduced = reproduce("table2", ["digits"], METHODS, 1, **chosen)
+    return done
 
 
 def stage_runs(store: Path, status: str) -> Counter[tuple[str, str]]:

@@ -28,7 +28,7 @@ def test_what_is_refused(given: dict[str, Any], message: str) -> None:
 
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [])
-    monkeypatch.setattr(sys, "meta_path", [])
-    monkeypatch.delitem(sys.modules, "prefect_dask", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "prefect_dask"]:
+        monkeypatch.delitem(sys.modules, name)
     with pytest.raises(BadInput, match=r"is missing: pip install 'multilogger\[dask\]'$"):
         Running(runner="dask")
