@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from multilogger.flows.cli.checking import check
+from multilogger.flows.cli.cluster import doctor, worker
 from multilogger.flows.cli.inspection import compare, datasets, evaluate, stages, ui, up
 from multilogger.flows.cli.pipeline import learn, prepare, stage
 from multilogger.flows.cli.reproduction import reproduce, serve
@@ -18,6 +19,7 @@ from multilogger.flows.terminal.errors import one_line_usage
 
 COMMANDS = (
     datasets, stages, prepare, learn, study, reproduce, stage, compare, check, evaluate, ui, serve, up,
+    doctor, worker,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -83,6 +83,16 @@ Methods = Annotated[
 Seeds = Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")]
 Out = Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")]
 Workers = Annotated[int, typer.Option(min=1, help="Cells to run at a time, one core each.")]
+RunnerName = Annotated[
+    str, typer.Option("--runner", help="process: processes of this machine; dask: a Dask cluster.")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Of --runner dask: the scheduler, tcp://HOST:8786. Default: a cluster on this machine of "
+        "--workers processes."
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting, e.g. train-loggers.C=0.03. Repeatable."),

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from multilogger.flows.cli.options import Datasets, Methods, Mirror, Out, Presets, Seeds, Set, Target, Workers
+from multilogger.flows.cells.running import Running
+from multilogger.flows.cli.options import (
+    Address,
+    Datasets,
+    Methods,
+    Mirror,
+    Out,
+    Presets,
+    RunnerName,
+    Seeds,
+    Set,
+    Target,
+    Workers,
+)
 from multilogger.flows.terminal.errors import INCOMPLETE, one_line_errors
 
 
@@ -20,6 +33,8 @@ def reproduce(
     mirror: Mirror = None,
     out: Out = Path("reproduction"),
     workers: Workers = 2,
+    runner: RunnerName = "process",
+    address: Address = None,
     assignments: Set = None,
 ) -> None:
     """Reproduce tables and figures of the paper; runs only what is not finished, and writes a report."""
@@ -29,7 +44,15 @@ def reproduce(
         from multilogger.flows.servers.session import flow_session, from_here, how_much, where_to_look
 
         parameters = reproduce_parameters(
-            target, datasets, methods, seeds, presets, mirror, out, assignments, workers
+            target,
+            datasets,
+            methods,
+            seeds,
+            presets,
+            mirror,
+            out,
+            assignments,
+            Running(workers, runner, address),
         )
 
         def check() -> None:
@@ -71,6 +94,8 @@ def serve(
     mirror: Mirror = None,
     out: Out = Path("reproduction"),
     workers: Workers = 2,
+    runner: RunnerName = "process",
+    address: Address = None,
     assignments: Set = None,
 ) -> None:
     """Run a reproduction by the clock, on the Prefect server of 'multilogger up' or PREFECT_API_URL."""
@@ -82,7 +107,15 @@ def serve(
 
         Store.current().open()  # Prefect makes its home there when it is imported
         parameters = reproduce_parameters(
-            target, datasets, methods, seeds, presets, mirror, out, assignments, workers
+            target,
+            datasets,
+            methods,
+            seeds,
+            presets,
+            mirror,
+            out,
+            assignments,
+            Running(workers, runner, address),
         )
         check_plan(parameters)
         called = name or "-".join([target, *(datasets or [])])

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from multilogger.flows.cells.running import Running
 from multilogger.flows.cli.data_options import GivenData, takes_data
-from multilogger.flows.cli.options import Methods, Preset, Workers
+from multilogger.flows.cli.options import Address, Methods, Preset, RunnerName, Workers
 from multilogger.flows.terminal.errors import INCOMPLETE, one_line_errors
 
 
@@ -19,6 +20,8 @@ def study(
     preset: Preset = "auto",
     out: Annotated[Path, typer.Option(help="Folder for study.html and study.csv.")] = Path("study"),
     workers: Workers = 2,
+    runner: RunnerName = "process",
+    address: Address = None,
     *,
     data: GivenData,
 ) -> None:
@@ -28,6 +31,7 @@ def study(
         from multilogger.flows.servers.session import flow_session, from_here, how_much, where_to_look
         from multilogger.tasks.engine.store import check_folder
 
+        Running(workers, runner, address)  # a wrong choice is said now
         it = data.chosen("learn")
 
         def check() -> None:
@@ -39,7 +43,8 @@ def study(
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.study.study import study as flow
 
-            done = flow(it.dataset, methods, seeds, preset, it.mirror, it.settings, str(out), workers)
+            how = (str(out), workers, runner, address)
+            done = flow(it.dataset, methods, seeds, preset, it.mirror, it.settings, *how)
         for title, rows in done.tables.items():
             terminal.table(title, rows)
         for line in done.conclusion:

@@ -83,10 +83,9 @@ class Cell(BaseModel):
         return steps_of(self._chosen)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """A worker process makes its own settings and steps."""
+        """A worker makes its own steps; it is sent the settings, for own files may be elsewhere."""
         state = super().__getstate__()
-        made = ("_chosen", "_steps")
-        fields = {name: value for name, value in vars(self).items() if name not in made}
+        fields = {name: value for name, value in vars(self).items() if name != "_steps"}
         return {**state, "__dict__": fields}
 
     def result(self, evaluation: Evaluation, policy: Artifact | None, page: str) -> CellResult:

@@ -12,6 +12,7 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.errors import without_secrets
 from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
+from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
@@ -28,7 +29,6 @@ from multilogger.tasks.engine.store import Store, writable_folder
 
 EXPERIMENT = "reproductions"
 DEFAULT_OUT = "reproduction"
-DEFAULT_WORKERS = 2
 UI_ADDRESS = "http://127.0.0.1:5000"
 
 
@@ -63,17 +63,20 @@ def reproduce(
     settings: dict[str, Any] | None = None,
     workers: int = DEFAULT_WORKERS,
     presets: list[str] | None = None,
+    runner: str = DEFAULT_RUNNER,
+    address: str | None = None,
 ) -> Reproduced:
     """Run every cell of a table or figure that is not finished, and write tables, figures and a report.
 
     `datasets` and `methods` default to the experiment's own; seeds are 0 to `seeds` - 1; `settings` maps
     `stage.setting` to a value for every cell; `workers` cells run at a time. `presets` are shown side by
     side; `preset` names a single one, as older schedules do. Of target `all`, `methods` are those of Table 2.
+    `runner` is `process` or `dask`, the latter on the cluster of the scheduler at `address`, if one is given.
     """
-    return _reproduce(target, Scope.asked(locals()), Path(out), workers)
+    return _reproduce(target, Scope.asked(locals()), Path(out), Running(workers, runner, address))
 
 
-def _reproduce(target: str, scope: Scope, out: Path, workers: int) -> Reproduced:
+def _reproduce(target: str, scope: Scope, out: Path, running: Running) -> Reproduced:
     plan = plan_of(target, scope)
     store = Store.current().open()
     tidy(store)
@@ -82,7 +85,7 @@ def _reproduce(target: str, scope: Scope, out: Path, workers: int) -> Reproduced
     datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
     name = f"{target} · {datasets} · {scope.seeds} seed{'s' if scope.seeds > 1 else ''}"
     with tracked_run(store, EXPERIMENT, name, {"flow": "reproduce"}, scope.params()) as run:
-        done = run_cells(cells, workers)
+        done = run_cells(cells, running)
         results = iter(done.results)
         parts = {part_of(name): tuple(next(results) for _ in part) for name, part in plan.items()}
         reproduction = Reproduction(table1=_sizes(cells), **parts)

@@ -1,28 +1,15 @@
-"""Running many cells: cached ones are looked up, the rest share the cores, and none sinks the others."""
+"""Running many cells: cached ones are looked up, the rest share the workers, and none sinks the others."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from prefect import flow, task
-from prefect.futures import as_completed
-from prefect.transactions import CommitMode, transaction
-
-from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.cells.cell_task import CellOutcome, reason_of
+from multilogger.flows.cells.running import Running
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import CellPages, flow_run
-from multilogger.flows.pipelines.learn import run_cell
 from multilogger.flows.pipelines.pipeline import flat
-from multilogger.flows.reproduction.worker_processes import (
-    check_not_leaving,
-    process_pool,
-    worker_surroundings,
-    workers_end_with_block,
-)
-from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off, unticked
+from multilogger.tasks.engine.progress import open_bar, say, tick_off
 from multilogger.tasks.engine.runner import Lookup
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.engine.store import Store
@@ -30,15 +17,6 @@ from multilogger.tasks.evaluate import load_evaluation
 
 MOST_ROUNDS = 3
 LOST = "its worker process died (out of memory, or killed)"
-
-
-@dataclass(frozen=True)
-class CellOutcome:
-    """The evaluation of a cell and its policy, or why there is none."""
-
-    evaluation: Artifact | None
-    policy: Artifact | None = None
-    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,17 +28,7 @@ class CellsDone:
     reused: int
 
 
-@task(name="cell", task_run_name="{name}")
-def cell_task(name: str, cell: Cell) -> CellOutcome:  # noqa: ARG001 - Prefect shows the name
-    """One cell in a worker process."""
-    check_not_leaving()
-    # A task is a transaction: without this its stages would hold their locks until the whole cell is done.
-    with transaction(commit_mode=CommitMode.EAGER):
-        done = run_cell(cell, tidied=True)
-    return CellOutcome(done.outcomes[cell.roles.scores].artifact, done.outcomes["learn"].artifact)
-
-
-def run_cells(cells: Sequence[Cell], workers: int) -> CellsDone:
+def run_cells(cells: Sequence[Cell], running: Running) -> CellsDone:
     """Run what is not finished, and equal cells once."""
     store = Store.current()
     steps = [cell.steps() for cell in cells]
@@ -78,7 +46,7 @@ def run_cells(cells: Sequence[Cell], workers: int) -> CellsDone:
     unusable = _prepare_data(missing, lookup)
     known |= unusable
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
-    known |= _run_missing(_leaders_first(rest), workers)
+    known |= _run_missing(_leaders_first(rest), running)
     pages = CellPages(store)
     results = [_result(cell, known[target], pages) for cell, target in zip(cells, targets, strict=True)]
     succeeded = sum(outcome.evaluation is not None for outcome in known.values())
@@ -104,7 +72,7 @@ def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellO
             with flow_run("data", cell.dataset, cell.seed, flat(cell.chosen()), tidied=True) as run:
                 run.runner.realise(data)
         except Exception as error:  # the other datasets go on
-            reasons[data] = _reason(error)
+            reasons[data] = reason_of(error)
             say(f"{cell.dataset} · cannot be had: {reasons[data]}")
     failed = {target: reasons.get(cell.steps()[cell.roles.data], "") for target, cell in missing.items()}
     return {target: CellOutcome(None, error=reason) for target, reason in failed.items() if reason}
@@ -123,68 +91,13 @@ def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
     return {target: cells[target] for target in ranked}
 
 
-def _run_missing(cells: dict[Step, Cell], workers: int) -> dict[Step, CellOutcome]:
-    """Run cells in worker processes; those lost to a worker that died are tried again in a new pool.
-
-    One at a time they run in this process: a worker takes seconds to start, and nothing would run beside it.
-    """
+def _run_missing(cells: dict[Step, Cell], running: Running) -> dict[Step, CellOutcome]:
+    """Run cells by the chosen runner; those lost to a worker that died are tried again."""
     outcomes: dict[Step, CellOutcome] = {}
-    if min(workers, len(cells)) == 1:
-        return {t: o for t, o in zip(cells, fan_out(list(cells.values()), here=True), strict=True) if o}
-    for _ in range(MOST_ROUNDS):
+    for number in range(MOST_ROUNDS):
         targets = [target for target in cells if target not in outcomes]
         if not targets:
             break
-        with worker_surroundings():
-            one_round = fan_out.with_options(task_runner=process_pool(min(workers, len(targets))))
-            done = one_round([cells[target] for target in targets])
+        done = running.run_round()([cells[target] for target in targets], running, again=number > 0)
         outcomes |= {target: o for target, o in zip(targets, done, strict=True) if o is not None}
     return {target: outcomes.get(target, CellOutcome(None, error=LOST)) for target in cells}
-
-
-@flow(name="cells", flow_run_name="cells", validate_parameters=False)
-def fan_out(cells: list[Cell], here: bool = False) -> list[CellOutcome | None]:
-    """One pool of workers, or no process but this; None stands for a cell that was lost with its worker."""
-    outcomes: list[CellOutcome | None] = [None] * len(cells)
-    with open_bar("cells", len(cells)) as advance, workers_end_with_block():
-        for number, outcome in _one_by_one(cells) if here else _as_completed(cells):
-            outcomes[number] = outcome
-            _report(cells[number], outcomes[number], advance)
-    return outcomes
-
-
-def _as_completed(cells: list[Cell]) -> Iterator[tuple[int, CellOutcome | None]]:
-    futures = {cell_task.submit(cell.name, cell): number for number, cell in enumerate(cells)}
-    for future in as_completed(list(futures)):
-        yield futures[future], _outcome(future.result)
-
-
-def _one_by_one(cells: list[Cell]) -> Iterator[tuple[int, CellOutcome | None]]:
-    for number, cell in enumerate(cells):
-        with unticked():
-            outcome = _outcome(partial(cell_task, cell.name, cell))
-        yield number, outcome
-
-
-def _outcome(result: Callable[[], CellOutcome]) -> CellOutcome | None:
-    """What became of a cell; None if its worker died under it."""
-    try:
-        return result()
-    except BrokenProcessPool:
-        return None
-    except Exception as error:  # a cell's failure is that cell's result
-        return CellOutcome(None, error=_reason(error))
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
-
-
-def _report(cell: Cell, outcome: CellOutcome | None, advance: Bar) -> None:
-    if outcome is None:
-        return
-    if outcome.evaluation is None:
-        say(f"{cell.name} · failed: {outcome.error}")
-    else:
-        tick_off(f"{cell.name} · EXP {load_evaluation(outcome.evaluation).exp:.3f}")
-    advance(1, cell.name)

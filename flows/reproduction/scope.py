@@ -10,6 +10,7 @@ from multilogger.components.datasets.registry import actions_of
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
+from multilogger.flows.cells.running import Running
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.pipeline import parse_assignments
 from multilogger.tasks.engine.store import check_folder
@@ -131,7 +132,7 @@ def reproduce_parameters(
     mirror: str | None,
     out: Path,
     assignments: list[str] | None,
-    workers: int,
+    running: Running,
 ) -> dict[str, Any]:
     """The flow's parameters; an output folder or a setting that cannot be is refused at once."""
     check_folder(out)
@@ -144,7 +145,9 @@ def reproduce_parameters(
         "mirror": mirror,
         "out": str(out),
         "settings": parse_assignments(assignments or [], "learn"),
-        "workers": workers,
+        "workers": running.workers,
+        "runner": running.runner,
+        "address": running.address,
     }
 
 

@@ -11,6 +11,7 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
 from multilogger.components.datasets.registry import actions_text
+from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
@@ -55,10 +56,12 @@ def study(
     mirror: str | None = None,
     settings: dict[str, Any] | None = None,
     out: str = "study",
-    workers: int = 2,
+    workers: int = DEFAULT_WORKERS,
+    runner: str = DEFAULT_RUNNER,
+    address: str | None = None,
 ) -> Studied:
     """Learn with every method and seed, compare the policies, and name the champion of the dataset."""
-    chosen_methods = methods or list(USUAL_METHODS)
+    running, chosen_methods = Running(workers, runner, address), methods or list(USUAL_METHODS)
     cells = study_cells(dataset, chosen_methods, seeds, preset, mirror, settings or {})
     store = Store.current().open()
     tidy(store)
@@ -66,7 +69,7 @@ def study(
     name = f"study · {dataset} · {', '.join(chosen_methods)} · {seeds} seed{'s' if seeds > 1 else ''}"
     params = {"methods": ",".join(chosen_methods), "seeds": seeds, "preset": preset}
     with tracked_run(store, "studies", name, {"flow": "study"}, params) as run:
-        done = run_cells(cells, workers)
+        done = run_cells(cells, running)
         studied = _studied(cells, done, store)
         tables, lines = _tables(studied), conclusion(studied)
         notes = _notes(cells[0], seeds, store)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.cells.running import Running
 from multilogger.flows.reproduction.scope import reproduce_parameters
 from multilogger.tasks.engine.store import Store, check_folder, writable_folder
 
@@ -28,7 +29,7 @@ def test_a_file_in_the_way_is_refused_before_a_reproduction_begins(tmp_path: Pat
         ):
             refuse(out)
     with pytest.raises(BadInput, match="choose another with --out"):
-        reproduce_parameters("table2", ["digits"], ["crf"], 1, None, None, out, None, 1)
+        reproduce_parameters("table2", ["digits"], ["crf"], 1, None, None, out, None, Running(1))
 
 
 @pytest.mark.parametrize("mark", ["?", "#"])

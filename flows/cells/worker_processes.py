@@ -39,11 +39,11 @@ def start_worker(parent: int) -> None:
 
 
 @contextmanager
-def worker_surroundings() -> Iterator[None]:
+def worker_surroundings() -> Iterator[str]:
     """Processes started in this block use this process's Prefect server, and one thread each.
 
     Without the first, every worker would start an ephemeral server of its own; without the second, two
-    learners on two cores would fight.
+    learners on two cores would fight. Gives the address of the server.
     """
     inherited = {**dict.fromkeys(THREAD_VARIABLES, "1"), "PYTHONWARNINGS": QUIET_TRACKER}
     before = {name: os.environ.get(name) for name in inherited}
@@ -52,7 +52,7 @@ def worker_surroundings() -> Iterator[None]:
         server = str(client.api_url)
     try:
         with temporary_settings({PREFECT_API_URL: server}):
-            yield
+            yield server
     finally:
         for name, value in before.items():
             if value is None:

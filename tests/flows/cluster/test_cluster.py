@@ -1,0 +1,127 @@
+"""A cluster for real: servers, a scheduler, and two workers that share no folder; one of them dies."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from multilogger.flows.reproduction.reproduce import reproduce
+from tests.conftest import Cli, without_server
+from tests.waiting import WAIT_SECONDS, answers, free_port, wait_for
+
+METHODS = ["naive", "weighted"]
+SEEDS = 2
+EPOCHS = 6
+
+
+@dataclass
+class Machines:
+    """Processes of a cluster, each a group of its own, and where they answer."""
+
+    folder: Path
+    stack: ExitStack
+    scheduler: str = ""
+    mlflow: str = ""
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, name: str, *command: str, **variables: str) -> subprocess.Popen[bytes]:
+        place = self.folder / name
+        place.mkdir()
+        known = {n: v for n, v in without_server().items() if n != "MLFLOW_TRACKING_URI"}
+        log = self.stack.enter_context((self.folder / f"{name}.log").open("wb"))
+        process = subprocess.Popen(
+            command, cwd=place, env=known | variables, stdout=log, stderr=log, start_new_session=True
+        )
+        self.stack.callback(kill, process)
+        return process
+
+    def store(self, name: str) -> Path:
+        return self.folder / name / "data"
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()[-2000:]
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """The whole group, as if its machine had lost its power."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.fixture
+def machines(tmp_path: Path, command: str, migrated_mlflow: Path) -> Iterator[Machines]:
+    """An MLflow server, a scheduler and two workers, which know nothing of any server but the scheduler."""
+    with ExitStack() as stack:
+        made = Machines(tmp_path, stack)
+        python, port = (sys.executable, "-m"), str(free_port())
+        made.scheduler, made.mlflow = f"tcp://127.0.0.1:{port}", f"http://127.0.0.1:{free_port()}"
+        made.start("scheduler", *python, "dask", "scheduler", "--host", "127.0.0.1", "--port", port,
+                   "--dashboard-address", "127.0.0.1:0")  # fmt: skip
+        runs = tmp_path / "runs.db"
+        runs.write_bytes(migrated_mlflow.read_bytes())
+        server = made.start("mlflow", *python, "mlflow", "server", "--host", "127.0.0.1", "--port",
+                            made.mlflow.rsplit(":")[-1], "--workers", "1",
+                            "--artifacts-destination", str(tmp_path / "artifacts"),
+                            MLFLOW_BACKEND_STORE_URI=f"sqlite:///{runs}")  # fmt: skip
+        for name in ("first", "second"):
+            made.workers.append(made.start(name, command, "worker", "--address", made.scheduler))
+        wait_for(lambda: answers(f"{made.mlflow}/health"), server, lambda: made.log("mlflow"))
+        yield made
+
+
+@pytest.mark.slow
+def test_stores_apart_and_a_worker_that_dies_give_the_table_of_one_machine(
+    store_root: Path, machines: Machines, new_store: Callable[[str], Path], command: str, typed: Cli,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", machines.mlflow)
+    wait_for(lambda: "Registered to" in machines.log("second") and "Registered to" in machines.log("first"))
+    told = typed("doctor", "--address", machines.scheduler)
+    assert told.returncode == 0, told.stdout
+    assert "answers, and has 2 workers" in told.stdout
+    assert told.stdout.count("1 MiB went to MLflow and came here whole") == 2
+
+    out = tmp_path / "out"
+    arguments = ["reproduce", "table2", "--dataset", "digits", "--seeds", str(SEEDS), "--out", str(out)]
+    arguments += [part for method in METHODS for part in ("--method", method)]
+    arguments += ["--set", f"learn.epochs={EPOCHS}", "--runner", "dask", "--address", machines.scheduler]
+    client = subprocess.Popen([command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    learning = machines.store("second") / "artifacts" / "learn"
+    wait_for(lambda: any(learning.glob(".*")), client, lambda: machines.log("second"), pause=0.05)
+    kill(machines.workers[1])
+    shown = client.communicate(timeout=WAIT_SECONDS)[0].decode()
+    assert client.returncode == 0, shown
+    assert len(list((store_root / "artifacts" / "evaluate").iterdir())) == len(METHODS) * SEEDS
+    assert "Computed    4 cells, 0 from the cache" in shown
+
+    computed = finished_stages(machines.mlflow)
+    assert {key for key, times in computed.items() if times > 1} == set()
+    stages = Counter(stage for stage, _ in computed)
+    assert (stages["train-loggers"], stages["replay"], stages["evaluate"]) == (SEEDS, SEEDS, 4)
+
+    alone = tmp_path / "alone"
+    other = new_store("other")
+    monkeypatch.setenv("MULTILOGGER_HOME", str(other))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other / 'mlflow.db'}")
+    settings = {"learn.epochs": EPOCHS}
+    reproduce("table2", ["digits"], METHODS, SEEDS, out=str(alone), settings=settings, workers=1)
+    for name in ("table1.csv", "table2.csv", "table2-digits.svg"):
+        assert (out / name).read_bytes() == (alone / name).read_bytes()
+
+
+def finished_stages(server: str) -> Counter[tuple[str, str]]:
+    """How often each result was computed to its end, whichever worker did."""
+    client = MlflowClient(server)
+    experiment = client.get_experiment_by_name("multilogger/digits")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], "attributes.status = 'FINISHED'")
+    return Counter((r.data.tags["stage"], r.data.tags["key"]) for r in runs if "key" in r.data.tags)
