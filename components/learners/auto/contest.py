@@ -77,8 +77,8 @@ class Contest:
 
     @cached_property
     def possible(self) -> bool:
-        """Whether there are contexts enough to judge a policy, and rows of every logger on both sides."""
-        enough = len(np.unique(self.held.context)) >= FEWEST_CONTEXTS
+        """Whether it is asked for, there are contexts enough, and rows of every logger on both sides."""
+        enough = self.settings.contest and len(np.unique(self.held.context)) >= FEWEST_CONTEXTS
         return enough and all(self._keeps_loggers(*self._rows(k)) for k in range(FOLDS))
 
     def _keeps_loggers(self, kept: NDArray[np.bool_], validation: NDArray[np.bool_]) -> bool:

@@ -117,7 +117,7 @@ class AutoLearner:
 
     def _why_no_contest(self) -> str:
         if not self.contest.possible:
-            return "too few contexts"
+            return "too few contexts" if self.settings.contest else "not asked for"
         found = self._screen()
         return f"{found.candidates[0].name} is shown to be better without" if found.enough else ""
 

@@ -1,12 +1,11 @@
 """`auto`, the default: a portfolio of candidates, each judged on contexts that it has not seen.
 
 Candidates are the best logger sharpened and greedy, and the policy of the loss model (`additive` for label
-vectors, `dm` for one of K actions). Where that is not shown to be better, or its loss does not add up, `dr`,
-`weighted-exact`, `balanced-exact` and `ls` are learned too, each without the contexts that it is judged on. Of
-those that are shown to be better than every logger, the one with the
-best estimate is returned; where none is, the best logger is. A policy that is returned and is no logger is
-meant to be no worse than the best logger with a chance of at least `confidence`; `verdict.py` says what that
-rests on. Not in the paper.
+vectors, `dm` for one of K actions). Where that is not shown to be better, or the loss does not add up, `dr`,
+`weighted-exact`, `balanced-exact` and `ls` are learned too, each without the contexts that it is judged on.
+Of those that are shown to be better than every logger, the one with the best estimate is returned; where none
+is, the best logger is. A policy that is returned and is no logger is meant to be no worse than the best
+logger with a chance of at least `confidence`; `verdict.py` says what that rests on. Not in the paper.
 """
 
 from dataclasses import dataclass
@@ -47,6 +46,10 @@ class AutoSettings(AdditiveSoftSettings):
     )
     fit_all: Annotated[
         bool, About("fit the loss model to the validation rows too, if the log is in memory")
+    ] = True
+    contest: Annotated[
+        bool,
+        About("let dr, -exact and ls compete where the loss model is not shown to be better", later=True),
     ] = True
     evidence: Annotated[
         Evidence, About("what may show an improvement: any, or weights, which assume nothing of the loss")
