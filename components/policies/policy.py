@@ -123,7 +123,10 @@ class LearnedPolicy:
         }
         if isinstance(self.network, EnsembleNetwork):
             facts["members"] = len(self.network.members)
-            shape = blend_shape(self.network.members[0])
+            first: torch.nn.Module = self.network.members[0]
+            if isinstance(first, EnsembleNetwork):  # an ensemble of ensembles
+                facts["inner"], first = len(first.members), first.members[0]
+            shape = blend_shape(first)
             facts |= {} if shape is None else {"adds": shape}
         (folder / "policy.json").write_text(json.dumps(facts, indent=2) + "\n")
         (folder / "policy.safetensors").chmod((folder / "policy.json").stat().st_mode)  # else for us alone
@@ -162,7 +165,8 @@ def _read_policy(folder: Path) -> LearnedPolicy:
     tensors = load_file(folder / "policy.safetensors")
     space = find_space(facts["actions"], facts["size"]) if "actions" in facts else Labels(facts["labels"])
     _check_sizes(facts, size, space, tensors)
-    network = _blank_network(facts["features"], space, size, facts.get("members"), facts.get("adds"))
+    counts = facts.get("members"), facts.get("inner")
+    network = _blank_network(facts["features"], space, size, counts, facts.get("adds"))
     network.load_state_dict(
         {
             name.removeprefix("network/"): value
@@ -188,10 +192,11 @@ def _check_sizes(
 ) -> None:
     """Refuse a network that is larger than its file before it is made, and a scale of another shape."""
     widths = [facts["features"], *size.hidden, space.size]
-    members = facts.get("members") or 1
-    if any(isinstance(one, bool) or not isinstance(one, int) or one < 1 for one in (*widths, members)):
+    members, inner = facts.get("members") or 1, facts.get("inner") or 1
+    sizes = (*widths, members, inner)
+    if any(isinstance(one, bool) or not isinstance(one, int) or one < 1 for one in sizes):
         raise ValueError(f"sizes must be whole numbers above 0, got {widths} and {members} members")
-    stated = members * sum(a * b for a, b in pairwise(widths))
+    stated = members * inner * sum(a * b for a, b in pairwise(widths))
     held = sum(value.numel() for name, value in tensors.items() if name.startswith("network/"))
     if stated > held:
         raise ValueError(f"it says a network of {stated:.4g} weights, policy.safetensors has {held}")
@@ -207,17 +212,22 @@ def _blank_network(
     features: int,
     space: ActionSpace,
     size: NetworkSize,
-    members: int | None,
+    counts: tuple[int | None, int | None],
     adds: Sequence[bool] | None = None,
 ) -> PolicyNetwork:
-    """A network of the right shape, whose numbers are still to come; `adds` of a blend's parts."""
-    blanks: list[PolicyNetwork] = [
-        PolicyNetwork(features, space.size, size, torch.Generator())
-        if adds is None
-        else blank_blend(features, space.size, size, adds)
-        for _ in range(members or 1)
-    ]
-    return blanks[0] if members is None else ENSEMBLES[space.name](blanks, space.torch)
+    """A network of the right shape, whose numbers are still to come; `adds` of a blend's parts.
+
+    `counts` are the members of an ensemble, and those of each member that is one itself.
+    """
+
+    def blank(level: int) -> PolicyNetwork:
+        if level < len(counts) and (count := counts[level]) is not None:
+            return ENSEMBLES[space.name]([blank(level + 1) for _ in range(count)], space.torch)
+        if adds is not None:
+            return blank_blend(features, space.size, size, adds)
+        return PolicyNetwork(features, space.size, size, torch.Generator())
+
+    return blank(0)
 
 
 def network_logits(network: PolicyNetwork, x: Tensor) -> Matrix:

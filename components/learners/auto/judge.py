@@ -6,11 +6,11 @@ V_h = sum_i w_i r_i,  which assumes nothing of the loss, and
 
 D_h = sum_i [ E_{y ~ h} q(x_i, y) + W_i (delta_i - q(x_i, y_i)) ],
 
-doubly robust, with q the loss model of the fold that the context is not in. For one of K actions W = w; for
-label vectors W = 1 + sum_l k_l (y_l - p_jl), k_l = (h_l - sum_j s_j p_jl) / v_l with the variance
-v_l = sum_j s_j p_jl (1 - p_jl), additive weights as in `estimators/additive_weights.py`, right for a loss
-that adds up over labels. A logger whose policy is not known is worth what its own rows say, each counted
-n/n_j times.
+doubly robust, with q the loss model of the fold that the context is not in. For one of K actions, and for
+label vectors whose loss does not add up, W = w. For other label vectors W = 1 + sum_l k_l (y_l - p_jl),
+k_l = (h_l - sum_j s_j p_jl) / v_l with the variance v_l = sum_j s_j p_jl (1 - p_jl), additive weights as in
+`estimators/additive_weights.py`. A logger whose policy is not known is worth what its own rows say, each
+counted n/n_j times.
 
 Where no logger does what a policy does, weights say nothing and the model is alone: v_l is taken as 0.005 at
 least, and w as 100 at most. The worst that the model may then be off by is kept apart, as `untold`.
@@ -20,21 +20,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.estimators.additive_weights import label_variances
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.components.learners.auto.lots import Lot, all_counts, lots, own_losses
+from multilogger.components.learners.auto.lots import lots, own_losses
+from multilogger.components.learners.auto.weighers import (
+    ChoiceWeigher,
+    LabelWeigher,
+    Table,
+    VectorWeigher,
+    Weigher,
+)
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import LearnerLog, PolicyTable
 
 MOST_WEIGHT = 1e9  # a cut of weights lowers V of a policy, and so claims less of it
-TRUSTED_WEIGHT = 100.0  # of one of K actions in D
-LEAST_VARIANCE = 0.005  # of a label
-IMITATED_ROWS = 100_000  # of a log on disk, where loggers are not known
-
-Table = NDArray[np.float64]
 
 
 @dataclass
@@ -73,17 +73,29 @@ class Judged:
     max_loss: float
 
 
-def judge(log: LearnerLog, model: FoldedModel, candidates: Sequence[Matrix], imitate: bool = True) -> Judged:
+def judge(
+    log: LearnerLog,
+    model: FoldedModel,
+    candidates: Sequence[Matrix],
+    imitate: bool = True,
+    adds: bool = True,
+) -> Judged:
     """One pass over all rows; candidates are logits (m, size), at each context of who has not seen it.
 
     Label vectors of loggers that are not known are judged by a copy of them, unless it is not wanted: then
-    D is nothing.
+    D is nothing. `adds` says whether the loss may be taken to add up over labels.
     """
     known = list(log.logger_logits)
     tables = [*candidates, *known]
     contexts, loggers = log.contexts, log.loggers
-    adds = bool(log.space.action_shape) and (imitate or bool(known))
-    weigher = (_LabelWeigher if adds else _ChoiceWeigher)(log, tables)
+    labels = bool(log.space.action_shape)
+    weigher: Weigher
+    if labels and not adds:
+        weigher = VectorWeigher(log, tables)
+    elif labels and (imitate or known):
+        weigher = LabelWeigher(log, tables)
+    else:
+        weigher = ChoiceWeigher(log, tables)
     unknown = [np.full(contexts, np.nan)] * (loggers - len(known))
     found = [_empty(modelled) for modelled in (*map(model.expected, tables), *unknown)]
     losses, rows = own_losses(log)
@@ -124,71 +136,3 @@ def judge(log: LearnerLog, model: FoldedModel, candidates: Sequence[Matrix], imi
 
 def _empty(modelled: Vector) -> Sums:
     return Sums(np.zeros(len(modelled)), np.zeros(len(modelled)), modelled)
-
-
-class _ChoiceWeigher:
-    """h/h_avg itself."""
-
-    def __init__(self, log: LearnerLog, tables: Sequence[Matrix]) -> None:
-        self._log, self._tables = log, tables
-
-    def weights(self, number: int, lot: Lot, product: Vector) -> Vector:
-        return np.minimum(product, TRUSTED_WEIGHT)
-
-    def reach(self, candidates: int) -> tuple[Table, Table]:
-        """sum_a (min(h_a, 100 h_avg,a) - h_ja)^2 / h_avg,a, and the sum of what was cut."""
-        shape = candidates, self._log.loggers, self._log.contexts
-        spread, untold = np.full(shape, np.nan), np.full(shape, np.nan)
-        if len(self._tables) == candidates:
-            return spread, untold
-        p = [self._log.space.probabilities(table) for table in self._tables]
-        counts = all_counts(self._log)
-        average = np.tensordot(counts / counts.sum(), np.stack(p[candidates:]), 1)
-        floor = np.maximum(average, np.finfo(np.float64).tiny)
-        for c in range(candidates):
-            cut = np.minimum(p[c], TRUSTED_WEIGHT * average)
-            untold[c] = (p[c] - cut).sum(axis=1)
-            for j in range(self._log.loggers):
-                spread[c, j] = (np.square(cut - p[candidates + j]) / floor).sum(axis=1)
-        return spread, untold
-
-
-class _LabelWeigher:
-    """Weights that add up over labels; loggers that are not known are imitated."""
-
-    def __init__(self, log: LearnerLog, tables: Sequence[Matrix]) -> None:
-        self._log = log
-        loggers = np.stack(_logger_tables(log))
-        counts = all_counts(log)
-        shares = counts / counts.sum()
-        self._p = log.space.probabilities(loggers)
-        variance = np.tensordot(shares, label_variances(loggers), 1)
-        self._variance = np.maximum(variance, LEAST_VARIANCE)
-        self._told = variance / self._variance
-        self._average = np.tensordot(shares, self._p, 1)
-        self._marginals = [log.space.probabilities(table) for table in tables]
-
-    def weights(self, number: int, lot: Lot, product: Vector) -> Vector:
-        slopes = (self._marginals[number] - self._average) / self._variance
-        centred = lot.action - self._p[lot.logger, lot.context]
-        return np.asarray(1.0 + np.einsum("nq,nq->n", slopes[lot.context], centred))
-
-    def reach(self, candidates: int) -> tuple[Table, Table]:
-        """sum_l (h_l - p_jl)^2 / v_l, and twice sum_l |h_l - p_jl| where v_l was raised.
-
-        A label's part of the loss and of the model both lie in [-1, 1], so they differ by 2 at most.
-        """
-        off = [np.abs(self._marginals[c] - self._p) for c in range(candidates)]
-        spread = np.stack([(np.square(one) / self._variance).sum(axis=2) for one in off])
-        return spread, np.stack([2.0 * (one * (1.0 - self._told)).sum(axis=2) for one in off])
-
-
-def _logger_tables(log: LearnerLog) -> list[Matrix]:
-    from multilogger.components.learners.loss_models.additivity import logging_marginals
-    from multilogger.components.log.disk import StreamedLog
-    from multilogger.components.log.reading import thin_log
-
-    if log.logger_logits:
-        return list(log.logger_logits)
-    held = thin_log(log, min(IMITATED_ROWS, log.rows)) if isinstance(log, StreamedLog) else log
-    return [log.space.logits_of(p, 1e-6) for p in logging_marginals(held)]

@@ -1,48 +1,30 @@
-"""The learner of `auto`: first the loss model's epochs, then one in which all candidates are judged.
+"""The learner of `auto`: the loss model's epochs, those of a contest if one is wanted, then the judgement.
 
 The loss model is an ensemble whose members are each blind to one fold of the contexts. Out of fold it is the
 model of the judge and a candidate at once, so that nothing is learned twice: at each context the policy that
 is judged has not seen it. Its epoch was chosen by the model's own score on the same contexts, which is the
 one thing that they have a say in.
+
+A contest of candidates that learn from weights is wanted where the loss model is not shown to be better: the
+loss does not add up over labels, weights alone are to be evidence, or the log says too little. Each of its
+policies takes one epoch. All candidates have a share of the chance to fail, also where no contest is wanted.
 """
 
 import dataclasses
 import math
 
-from multilogger.components.actions.arrays import Matrix
-from multilogger.components.actions.space import GREEDY
-from multilogger.components.learners.auto.evidence import Evidence
-from multilogger.components.learners.auto.judge import judge
-from multilogger.components.learners.auto.logger_policies import logger_policy
-from multilogger.components.learners.auto.lots import own_losses
+from multilogger.components.learners.auto.contest import Contest
 from multilogger.components.learners.auto.method import AutoSettings
-from multilogger.components.learners.auto.verdict import Verdict, best_logger, decide
+from multilogger.components.learners.auto.screening import Candidate, Screening, screen
+from multilogger.components.learners.auto.verdict import Verdict
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
-from multilogger.components.learners.loss_models.additivity import AdditivityTest, additivity_test
 from multilogger.components.learners.loss_models.blend import StartRecord
-from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State, module_state
-from multilogger.components.log.disk import LearnerLog, StreamedLog
-from multilogger.components.log.reading import thin_log
+from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
-
-SHARPER = {"sharper": 2.0, "greedy": GREEDY}  # versions of the best logger
-TESTED_ROWS = 200_000  # of a log on disk, for the test of additivity
-TESTED_NUMBERS = 20_000_000  # the labels of those rows
-
-
-@dataclasses.dataclass(frozen=True)
-class Candidate:
-    """A policy as it would be returned, and the logits (m, size) that it is judged by."""
-
-    name: str
-    network: PolicyNetwork
-    size: NetworkSize
-    standardisation: Standardisation
-    logits: Matrix
+from multilogger.components.policies.policy import network_logits
 
 
 class AutoLearner:
@@ -56,8 +38,10 @@ class AutoLearner:
         self.standardisation = self.model.standardisation
         self.done, self.best_epoch, self.best_score = 0, 0, math.inf
         self.best = State()
+        self.contest = Contest(log, settings, seed)
+        self.last: EpochRecord | None = None
         self.verdict: Verdict | None = None
-        self.test: AdditivityTest | None = None
+        self.screening: Screening | None = None
         self.is_copy = False
 
     @property
@@ -68,25 +52,37 @@ class AutoLearner:
 
     @property
     def epochs(self) -> int:
-        """Those of the loss model, which may stop early, and the last."""
-        return self.done + 1 if self.fitted else self.model.epochs + 1
+        """Those of the loss model, which may stop early, those of the contest, and the last."""
+        if not self.fitted:
+            return self.model.epochs + 1
+        return self.done + (self.contest.total if self.contested else 0) + 1
+
+    @property
+    def contested(self) -> bool:
+        """Whether a contest is wanted and possible, once the loss model is fitted."""
+        return not self._why_no_contest()
 
     @property
     def patience(self) -> int:
         return self.epochs + 1
 
     def run_epoch(self) -> None:
-        if self.fitted:
-            self._choose()
-        else:
+        if not self.fitted:
             self.model.run_epoch()
             self.done += 1
+        elif self.contested and not self.contest.finished:
+            self.last = self.contest.run()
+        else:
+            self._choose()
 
     def record(self, epoch: int) -> EpochRecord:
-        """Of the loss model while it is fitted; last of the chosen policy, by what it was judged to be.
+        """Of the loss model while it is fitted, of a contest's policy at its best epoch on its own validation
+        rows, and last of the chosen policy, by what it was judged to be.
 
         `train_risk` is then the least risk that was shown of any candidate, with the confidence asked for.
         """
+        if self.verdict is None and self.last is not None:
+            return dataclasses.replace(self.last, epoch=epoch, eligible=False)
         if self.verdict is None:
             record = self.model.record(epoch)
             if record.validation_score < self.best_score:
@@ -112,57 +108,42 @@ class AutoLearner:
         """What was found of every start of its loss model."""
         return self.model.starts()
 
+    def _screen(self) -> Screening:
+        """Judge what needs no contest, once."""
+        if self.screening is None:
+            self.model.network.load_state_dict(self.best.tensors)
+            self.screening = screen(self.log, self.model, self.settings, self.seed, self.contest.candidates)
+        return self.screening
+
+    def _why_no_contest(self) -> str:
+        if not self.contest.possible:
+            return "too few contexts" if self.settings.contest else "not asked for"
+        found = self._screen()
+        return f"{found.candidates[0].name} is shown to be better without" if found.enough else ""
+
     def _choose(self) -> None:
         """Judge all candidates, and take the chosen one, or the best logger."""
-        self.model.network.load_state_dict(self.best.tensors)
-        p = self.model.blind_chances()
-        losses, rows = own_losses(self.log)
-        best, _ = best_logger(losses, rows)
-        own = logger_policy(self.log, best, self.model.measure, self.seed)
-        name = f"logger-{best + 1}"
-        logger = Candidate(name, own.network, own.size, own.standardisation, own.logits)
-        candidates = [self._of_model(p)]
-        for word, sharpness in SHARPER.items():
-            sharp = own.sharpened(sharpness, self.log)
-            candidates.append(
-                Candidate(f"{name}, {word}", sharp.network, sharp.size, sharp.standardisation, sharp.logits)
+        found, why = self._screen(), self._why_no_contest()
+        candidates, verdict = found.candidates, found.verdict
+        left_out = dict.fromkeys((one.method.name for one in self.contest.contenders), why) if why else {}
+        if not why:
+            given = self.model
+            candidates += tuple(
+                Candidate(name, network, given.size, given.standardisation, logits)
+                for name, network, logits in self.contest.policies(given.x)
             )
-        judged = judge(self.log, FoldedModel(self.model.model.form, p), [one.logits for one in candidates])
-        self.verdict = decide(
-            [one.name for one in candidates],
-            judged,
-            self.settings.evidence,
-            self._structure_holds(p),
-            self.settings.confidence,
-            self.settings.pessimism,
-        )
-        chosen = logger if self.verdict.chosen is None else candidates[self.verdict.chosen]
+            verdict = found.judge.verdict(candidates, len(candidates))
+        left_out |= self.contest.left_out
+        self.verdict = dataclasses.replace(verdict, left_out=tuple(left_out.items()))
+        chosen = found.logger if verdict.chosen is None else candidates[verdict.chosen]
         self.network, self.size = chosen.network, chosen.size
         self.standardisation = chosen.standardisation
-        self.is_copy = own.is_copy and chosen.name.startswith(name)
-
-    def _of_model(self, p: Matrix) -> Candidate:
-        """The greedy policy of the loss model, judged by what it does where it has not been."""
-        name = "additive" if self.log.space.action_shape else "dm"
-        blind = self.log.space.sharpened(p, GREEDY)
-        return Candidate(name, self.model.network, self.model.size, self.model.standardisation, blind)
-
-    def _structure_holds(self, p: Matrix) -> bool:
-        """Whether the loss adds up over labels, as far as the log tells; one of K actions needs no such."""
-        if self.settings.evidence is Evidence.WEIGHTS:
-            return False
-        if not self.log.space.action_shape:
-            return True
-        held = self.log
-        if isinstance(held, StreamedLog):
-            held = thin_log(held, min(TESTED_ROWS, TESTED_NUMBERS // held.space.size, held.rows))
-        self.test = additivity_test(held, p)
-        return not self.test.rejected
+        self.is_copy = found.is_copy and chosen.name.startswith(found.logger.name)
 
     def notes(self) -> tuple[str, ...]:
         """What was shown, or that nothing was, and what the returned policy is."""
         found = self.verdict
-        if found is None:
+        if found is None or self.screening is None:
             return ()
         sure, name = f"{found.confidence:.0%}", f"logger-{found.best_logger + 1}"
         lines = []
@@ -175,9 +156,10 @@ class AutoLearner:
                 f"({found.mean_loss:.3f}), at least {one.shown:.3f} with a confidence of {sure}; evidence: "
                 f"{one.shown_by}"
             )
-        if self.test is not None and self.test.rejected:
+        test = self.screening.judge.test
+        if test is not None and test.rejected:
             lines.append(
-                f"the loss does not add up over labels (p = {self.test.p_value:.2g}), so weights of whole "
+                f"the loss does not add up over labels (p = {test.p_value:.2g}), so weights of whole "
                 "actions alone were evidence"
             )
         if self.is_copy:
@@ -190,6 +172,7 @@ class AutoLearner:
     def state(self) -> State:
         numbers = {"done": self.done, "best_epoch": self.best_epoch, "best_score": self.best_score}
         state = self.model.state().under("model") | self.best.under("best")
+        state |= self.contest.state().under("contest")
         return state | State({}, {**numbers, "chosen": float(self.verdict is not None)})
 
     def restore(self, state: State) -> None:
@@ -197,5 +180,6 @@ class AutoLearner:
         self.best = state.below("best")
         self.done, self.best_epoch = int(state.numbers["done"]), int(state.numbers["best_epoch"])
         self.best_score = state.numbers["best_score"]
+        self.contest.restore(state.below("contest"))
         if state.numbers["chosen"]:
             self._choose()

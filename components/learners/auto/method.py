@@ -1,10 +1,11 @@
 """`auto`, the default: a portfolio of candidates, each judged on contexts that it has not seen.
 
 Candidates are the best logger sharpened and greedy, and the policy of the loss model (`additive` for label
-vectors, `dm` for one of K actions). Of those that are shown to be better than every logger, the one with the
-best estimate is returned; where none is, the best logger is. A policy that is returned and is no logger is
-meant to be no worse than the best logger with a chance of at least `confidence`; `verdict.py` says what that
-rests on. Not in the paper.
+vectors, `dm` for one of K actions). Where that is not shown to be better, or the loss does not add up, `dr`,
+`weighted-exact`, `balanced-exact` and `ls` are learned too, each without the contexts that it is judged on.
+Of those that are shown to be better than every logger, the one with the best estimate is returned; where none
+is, the best logger is. A policy that is returned and is no logger is meant to be no worse than the best
+logger with a chance of at least `confidence`; `verdict.py` says what that rests on. Not in the paper.
 """
 
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ class AutoSettings(AdditiveSoftSettings):
         int, About("epochs, at most; the rate falls to 0 over them; 0: from the number of contexts", least=0)
     ] = 0
     context_batch: Annotated[int, About("contexts a step; 0 for a 32nd of them, 16 to 128", least=0)] = 0
+    input_dropout: Annotated[float, About("share of inputs left out at random", least=0, below=1)] = 0.4
     hidden_dropout: Annotated[
         float, About("share of hidden nodes of the loss model left out at random", least=0, below=1)
     ] = 0.3
@@ -44,6 +46,10 @@ class AutoSettings(AdditiveSoftSettings):
     )
     fit_all: Annotated[
         bool, About("fit the loss model to the validation rows too, if the log is in memory")
+    ] = True
+    contest: Annotated[
+        bool,
+        About("let dr, -exact and ls compete where the loss model is not shown to be better", later=True),
     ] = True
     evidence: Annotated[
         Evidence, About("what may show an improvement: any, or weights, which assume nothing of the loss")

@@ -4,8 +4,9 @@
 n/n_j, so the difference of V has a known least value and `betting_lower_bound` holds for any log. `structure`
 takes the doubly robust difference as nearly normal, with the larger of the observed standard error and the
 one that the policies predict, because large weights that are rare need not have been seen, and takes off what
-no row tells (`untold`). For label vectors it rests on a loss that adds up over labels; for one of K actions
-on a large log, where the loss model is corrected by weights.
+no row tells (`untold`). For label vectors it rests on a loss that adds up over labels; for one of K actions,
+and for label vectors whose loss does not add up, on a large log, where the loss model is corrected by weights
+of whole actions.
 
 A candidate is shown to be better if its lower bound against every logger is above 0. Bounds of all candidates
 and both kinds hold at once: each has its share of the chance to fail. Against several loggers no share is
@@ -36,7 +37,8 @@ class Comparison:
     """A candidate against the best logger: how much less it loses, and the standard error of that.
 
     `by_weights` and `by_structure` are lower bounds of what it gains over every logger; -inf where a kind of
-    evidence says nothing.
+    evidence says nothing. Where the loss does not add up over labels (`adds`), the second has weights of
+    whole actions.
     """
 
     name: str
@@ -44,13 +46,16 @@ class Comparison:
     standard_error: float
     by_weights: float
     by_structure: float
+    adds: bool = True
 
     @property
     def shown_by(self) -> str:
         """The kind of evidence that the improvement rests on; empty where none is shown."""
         if self.by_weights > 0:
             return "weights"
-        return "structure" if self.by_structure > 0 else ""
+        if self.by_structure > 0:
+            return "structure" if self.adds else "weights, nearly normal"
+        return ""
 
     @property
     def shown(self) -> float:
@@ -64,13 +69,17 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The best logger and its mean loss, every candidate, and the number of the chosen one, None for none."""
+    """The best logger and its mean loss, every candidate, and the number of the chosen one, None for none.
+
+    `left_out` are candidates that were not learned, each with the reason.
+    """
 
     best_logger: int
     mean_loss: float
     comparisons: tuple[Comparison, ...]
     chosen: int | None
     confidence: float
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:
@@ -85,6 +94,7 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
             | {"shown_by": one.shown_by}
             for one in verdict.comparisons
         ],
+        "left_out": dict(verdict.left_out),
     }
 
 
@@ -104,25 +114,28 @@ def decide(
     names: Sequence[str],
     judged: Judged,
     evidence: Evidence,
-    structure_holds: bool,
+    adds: bool,
     confidence: float,
     pessimism: float,
+    among: int = 0,
 ) -> Verdict:
     """Compare every candidate with the loggers; of those that are shown to be better take the best.
 
-    The best has the largest improvement less `pessimism` standard errors.
+    The best has the largest improvement less `pessimism` standard errors. `among` are all candidates that may
+    have a share of the chance to fail, where these are not all.
     """
     best, close = best_logger(judged.own_losses, judged.rows)
-    kinds = 2 if evidence is Evidence.ANY and structure_holds else 1
-    eta = (1.0 - confidence) / (max(1, len(names)) * kinds)
+    modelled = evidence is Evidence.ANY and (adds or not np.isnan(judged.spread).any())
+    kinds = 2 if modelled else 1
+    eta = (1.0 - confidence) / (max(1, len(names), among) * kinds)
     comparisons = []
     for number, name in enumerate(names):
-        gain, error = _gain(judged, number, best, structure_holds)
+        gain, error = (structure_gain if modelled else reward_gain)(judged, number, best)
         by_weights = min(_weights_bound(judged, number, j, eta) for j in close)
         by_structure = -math.inf
-        if kinds == 2:
+        if modelled:
             by_structure = min(_structure_bound(judged, number, j, eta) for j in close)
-        comparisons.append(Comparison(name, gain, error, by_weights, by_structure))
+        comparisons.append(Comparison(name, gain, error, by_weights, by_structure, adds))
     shown = [number for number, one in enumerate(comparisons) if one.shown_by]
     scores = {n: comparisons[n].improvement - pessimism * comparisons[n].standard_error for n in shown}
     return Verdict(
@@ -132,10 +145,6 @@ def decide(
         chosen=max(scores, key=scores.__getitem__) if scores else None,
         confidence=confidence,
     )
-
-
-def _gain(judged: Judged, number: int, logger: int, structure_holds: bool) -> tuple[float, float]:
-    return structure_gain(judged, number, logger) if structure_holds else reward_gain(judged, number, logger)
 
 
 def reward_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:

@@ -1,0 +1,119 @@
+"""The candidates of `auto` that need no contest: the policy of the loss model, and sharper best loggers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.space import GREEDY
+from multilogger.components.learners.auto.evidence import Evidence
+from multilogger.components.learners.auto.judge import judge
+from multilogger.components.learners.auto.logger_policies import LoggerPolicy, logger_policy
+from multilogger.components.learners.auto.lots import own_losses
+from multilogger.components.learners.auto.method import AutoSettings
+from multilogger.components.learners.auto.verdict import Verdict, best_logger, decide
+from multilogger.components.learners.direct_method.learner import DirectMethodLearner
+from multilogger.components.learners.loss_models.additivity import AdditivityTest, additivity_test
+from multilogger.components.learners.loss_models.form import FoldedModel
+from multilogger.components.log.disk import LearnerLog, StreamedLog
+from multilogger.components.log.reading import thin_log
+from multilogger.components.policies.network_size import NetworkSize
+from multilogger.components.policies.networks import PolicyNetwork
+from multilogger.components.policies.policy import Standardisation
+
+SHARPER = {"sharper": 2.0, "greedy": GREEDY}  # versions of the best logger
+TESTED_ROWS = 200_000  # of a log on disk, for the test of additivity
+TESTED_NUMBERS = 20_000_000  # the labels of those rows
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy as it would be returned, and the logits (m, size) that it is judged by."""
+
+    name: str
+    network: PolicyNetwork
+    size: NetworkSize
+    standardisation: Standardisation
+    logits: Matrix
+
+
+class Judge:
+    """The loss model out of fold and the rows, by which all candidates are judged.
+
+    `adds` says whether the loss may be taken to add up over labels; one of K actions needs no such.
+    """
+
+    def __init__(self, log: LearnerLog, model: DirectMethodLearner, settings: AutoSettings) -> None:
+        self.log, self.settings = log, settings
+        self.p = model.blind_chances()
+        self.form = model.model.form
+        self.test = self._tested()
+        self.adds = self.test is None or not self.test.rejected
+
+    def verdict(self, candidates: Sequence[Candidate], among: int) -> Verdict:
+        """What is shown of candidates that are `among` so many who share the chance to fail."""
+        settings, model = self.settings, FoldedModel(self.form, self.p)
+        return decide(
+            [one.name for one in candidates],
+            judge(self.log, model, [one.logits for one in candidates], adds=self.adds),
+            settings.evidence,
+            self.adds,
+            settings.confidence,
+            settings.pessimism,
+            among,
+        )
+
+    def _tested(self) -> AdditivityTest | None:
+        """Whether the loss adds up over labels, as far as the log tells; one of K actions needs no such."""
+        if self.settings.evidence is Evidence.WEIGHTS or not self.log.space.action_shape:
+            return None
+        held = self.log
+        if isinstance(held, StreamedLog):
+            held = thin_log(held, min(TESTED_ROWS, TESTED_NUMBERS // held.space.size, held.rows))
+        return additivity_test(held, self.p)
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What is known before a contest: the best logger, the first candidates, and what is shown of them.
+
+    The first of these is the policy of the loss model.
+    """
+
+    judge: Judge
+    logger: Candidate
+    is_copy: bool
+    candidates: tuple[Candidate, ...]
+    verdict: Verdict
+
+    @property
+    def enough(self) -> bool:
+        """Whether the loss model is shown to be better where it may be: its structure holds."""
+        either = self.judge.settings.evidence is Evidence.ANY and self.judge.adds
+        return either and bool(self.verdict.comparisons[0].shown_by)
+
+
+def screen(
+    log: LearnerLog, model: DirectMethodLearner, settings: AutoSettings, seed: int, contenders: int
+) -> Screening:
+    """Judge what needs no contest of so many contenders."""
+    own_judge = Judge(log, model, settings)
+    losses, rows = own_losses(log)
+    best, _ = best_logger(losses, rows)
+    own = logger_policy(log, best, model.measure, seed)
+    name = f"logger-{best + 1}"
+    sharper = [
+        _of_logger(f"{name}, {word}", own.sharpened(sharpness, log)) for word, sharpness in SHARPER.items()
+    ]
+    candidates = (_of_model(log, model, own_judge.p), *sharper)
+    verdict = own_judge.verdict(candidates, len(candidates) + contenders)
+    return Screening(own_judge, _of_logger(name, own), own.is_copy, candidates, verdict)
+
+
+def _of_logger(name: str, own: LoggerPolicy) -> Candidate:
+    return Candidate(name, own.network, own.size, own.standardisation, own.logits)
+
+
+def _of_model(log: LearnerLog, model: DirectMethodLearner, p: Matrix) -> Candidate:
+    """The greedy policy of the loss model, judged by what it does where it has not been."""
+    name = "additive" if log.space.action_shape else "dm"
+    return Candidate(name, model.network, model.size, model.standardisation, log.space.sharpened(p, GREEDY))
