@@ -128,7 +128,7 @@ def _flat(log: LearnerLog) -> Matrix:
 
 
 def by_name(text: str, loggers: tuple[str, ...]) -> str:
-    """What a learner says of `logger-1`, `logger-2`, ... in the names that a person's own log has for them."""
+    """What a learner says of `logger-1`, `logger-2`, ... by the names of a person's own log."""
     said = [name if name.startswith("logger") else f"logger {name}" for name in loggers]
     names = {f"logger-{j + 1}": name for j, name in enumerate(said)}
     return re.sub(r"\blogger-\d+", lambda found: names.get(found[0], found[0]), text)

@@ -9,7 +9,7 @@ from prefect import flow, task
 from prefect.futures import as_completed
 from prefect.transactions import CommitMode, transaction
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import first_line
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import CellPages, flow_run
@@ -21,6 +21,7 @@ from multilogger.flows.reproduction.worker_processes import (
     worker_surroundings,
     workers_end_with_block,
 )
+from multilogger.flows.terminal.errors import USER_ERROR, explain
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import Bar, open_bar, say, tick_off, unticked
 from multilogger.tasks.engine.runner import Lookup
@@ -177,7 +178,9 @@ def _outcome(result: Callable[[], CellOutcome]) -> CellOutcome | None:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
+    """One line, as of a command."""
+    line, code = explain(error)
+    return line if code == USER_ERROR else f"{type(error).__name__}: {first_line(error)}"
 
 
 def _report(cell: Cell, outcome: CellOutcome | None, advance: Bar) -> None:

@@ -5,6 +5,7 @@ import os
 
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from multilogger.components.errors import BadInput, first_line
@@ -39,6 +40,16 @@ def open_client(store: Store) -> MlflowClient:
             "start that server, or move a damaged database file away: results stay cached without it"
         ) from error
     return client
+
+
+def check_driver(address: str) -> None:
+    """Refuse the address of a database whose driver is not installed."""
+    try:
+        make_url(address).get_dialect().import_dbapi()
+    except ModuleNotFoundError as error:
+        raise BadInput(_missing_driver(error.name or "", address)) from error
+    except SQLAlchemyError:  # no address of a database; who opens it says more
+        return
 
 
 def _missing_driver(module: str, address: str) -> str:
