@@ -82,6 +82,7 @@ def _learned(
     import torch
 
     from multilogger.components.learners.auto.verdict import verdict_facts
+    from multilogger.components.learners.guard import by_name
     from multilogger.components.learners.learn import learn
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.reading import thin_log
@@ -109,7 +110,7 @@ def _learned(
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
     for note in learned.notes:
-        say(note)
+        say(by_name(note, load_facts(data).loggers))
     of_labels = bool(training_log.space.action_shape)
     additive = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings | AutoSettings)
     if learned.verdict is not None:

@@ -36,7 +36,7 @@ def check_log(log: BanditLog, policy: Any = None) -> LogReport:
     log, found = log.estimate_propensities() if missing.any() else log, []
     if missing.any():
         what = f"{int(missing.sum()):,} of {len(log):,} rows have no propensity; those shown are estimated"
-        found.append(Finding("propensities-missing", "unsafe", what, float(missing.mean()), REMEDY))
+        found.append(Finding("propensities-missing", "mend", what, float(missing.mean()), REMEDY))
     found += list(_estimate_findings(log))
     if policy is None:
         return check(LogInMemory(log), policy_findings=found)

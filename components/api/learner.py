@@ -78,6 +78,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         a method that chooses among candidates, `verdict_`.
         """
         from multilogger.components.api.log_files import training_log
+        from multilogger.components.learners.guard import by_name
         from multilogger.components.learners.learn import learn
 
         if not hasattr(self, "method"):
@@ -101,7 +102,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             line = against.line(self.method, str(log.loggers[against.logger]))
             doubts += [] if line is None else [line]
         for note in (*learned.doubts, *doubts):
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(by_name(note, log.loggers), stacklevel=2)
         self.n_features_in_ = int(log.x.shape[1])
         return self
 

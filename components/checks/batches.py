@@ -24,7 +24,8 @@ class LogFacts:
     """What is known of a log before its rows are looked at.
 
     `counts` (J,) are the rows of each logger; `time_range` is there where rows have a time. `contexts_known`
-    says that rows name their contexts; else rows with the same features are taken for the same context.
+    says that rows name their contexts; else rows with the same features are taken for the same context. In
+    rows of the loggers `unlogged` a figure may stand in for the propensity.
     """
 
     title: str
@@ -39,6 +40,7 @@ class LogFacts:
     policies_known: bool = True
     time_edges: Vector | None = None
     words: str = "loss"
+    unlogged: frozenset[str] = frozenset()
 
     @property
     def rows(self) -> int:

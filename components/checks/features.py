@@ -121,7 +121,7 @@ def _action_leaks(sample: SampledRows, facts: LogFacts, bins: list[Places]) -> I
                 leaks[0][0],
                 "a feature that is made from the action cannot be known before it; leave it out",
             )
-        elif found:
+        elif found and name not in facts.unlogged:
             best = max(found, key=lambda one: one[1])
             yield Finding(
                 "action-not-in-propensities",

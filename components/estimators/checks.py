@@ -24,7 +24,12 @@ def checked_log_propensity(values: Vector, is_log: bool, where: str, rows: Rows 
             f"{at_row(where, rows, row)}: {name} is missing or NaN; log it when the action is taken, "
             "or drop the row"
         )
-    zero = np.isneginf(values) if is_log else values <= 0
+    if not is_log and (row := first_of(values < 0)) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: {name} is {values[row]:g}, below 0; give a probability, or name a "
+            "column of natural logarithms as log_propensity (--log-propensity)"
+        )
+    zero = np.isneginf(values) if is_log else values == 0
     if (row := first_of(zero)) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: {name} is {values[row]:g}, a propensity of 0 for an action that "

@@ -5,6 +5,7 @@ is not worth having, and one of which next to no row speaks is not known at all.
 """
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,3 +125,10 @@ def _flat(log: LearnerLog) -> Matrix:
             counts[j] += float(own.sum())
     rates = base_rates(RowSums(*map(torch.from_numpy, (products, moments, squares, counts))))
     return rates.numpy()[None, :]
+
+
+def by_name(text: str, loggers: tuple[str, ...]) -> str:
+    """What a learner says of `logger-1`, `logger-2`, ... by the names of a person's own log."""
+    said = [name if name.startswith("logger") else f"logger {name}" for name in loggers]
+    names = {f"logger-{j + 1}": name for j, name in enumerate(said)}
+    return re.sub(r"\blogger-\d+", lambda found: names.get(found[0], found[0]), text)

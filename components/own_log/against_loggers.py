@@ -30,26 +30,27 @@ class Figure:
 
 @dataclass(frozen=True)
 class AgainstLoggers:
-    """The policy's risk, each logger's mean loss, and the policy's risk minus that of the logger `best`."""
+    """The policy's risk, each logger's mean loss, and the policy's risk minus each of those.
+
+    `best` is the logger that seemed best on other rows.
+    """
 
     policy: Figure
     loggers: tuple[Figure, ...]
     best: int
-    difference: Figure
+    differences: tuple[Figure, ...]
 
 
-@dataclass(frozen=True)
 class _Compared(Estimators):
     """Risks by name; `Column.Q` has the loss of the row itself."""
-
-    best: int = 0
 
     def __call__(self, sums: Sums) -> dict[str, Vector]:
         policy = estimates(sums, self.counts, self.balanced, dr=False)[HEADLINE]
         with np.errstate(divide="ignore", invalid="ignore"):
             means = sums[..., Column.Q] / sums[..., Column.ROWS]
         found = {str(j): means[..., j] for j in range(len(self.counts))}
-        return found | {"policy": policy, "difference": policy - means[..., self.best]}
+        less = {f"minus {j}": policy - mean for j, mean in found.items()}
+        return found | less | {"policy": policy}
 
 
 def against_loggers(
@@ -60,7 +61,7 @@ def against_loggers(
         raise BadInput("a comparison with loggers needs the propensities under every logger; complete them")
     plain = replace(log)
     strata = context_sums(plain, np.inf, ModelledLoss(np.zeros(log.rows), log.delta))
-    compared = _Compared(log.counts, balanced=True, dr=False, best=best)
+    compared = _Compared(log.counts, balanced=True, dr=False)
     points = compared(total_sums(strata, log.loggers))
     drawn = resample(strata, compared, replicates, level, rng)
 
@@ -69,4 +70,5 @@ def against_loggers(
         return Figure(float(points[name]), ends.low, ends.high)
 
     loggers = tuple(figure(str(j)) for j in range(log.loggers))
-    return AgainstLoggers(figure("policy"), loggers, best, figure("difference"))
+    differences = tuple(figure(f"minus {j}") for j in range(log.loggers))
+    return AgainstLoggers(figure("policy"), loggers, best, differences)

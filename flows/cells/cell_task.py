@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from prefect import task
 from prefect.transactions import CommitMode, transaction
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import first_line
 from multilogger.flows.cells.worker_processes import check_not_leaving
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.learn import run_cell
+from multilogger.flows.terminal.errors import USER_ERROR, explain
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.progress import Bar, say, tick_off
 from multilogger.tasks.evaluate import load_evaluation
@@ -52,8 +53,9 @@ def outcome_of(
 
 
 def reason_of(error: Exception) -> str:
-    """Why a cell or a stage failed, in one line."""
-    return str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
+    """Why a cell or a stage failed, in one line, as of a command."""
+    line, code = explain(error)
+    return line if code == USER_ERROR else f"{type(error).__name__}: {first_line(error)}"
 
 
 def report(cell: Cell, outcome: CellOutcome | None, advance: Bar) -> None:

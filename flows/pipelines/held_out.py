@@ -1,11 +1,14 @@
 """What held-out rows of a person's own log say, in words: losses, or rewards where the log has rewards."""
 
+import math
 from collections.abc import Callable
 
 from multilogger.flows.terminal.terminal import Rows
 from multilogger.tasks.own_log.estimate import HeldOut, Range
 
 ESTIMATED = "estimated from held-out rows; no true labels exist"
+GAIN = "the policy minus it"
+NOTHING = Range(value=None, low=None, high=None)
 
 
 def held_out_title(found: HeldOut) -> str:
@@ -17,14 +20,14 @@ def held_out_title(found: HeldOut) -> str:
 def held_out_rows(found: HeldOut) -> Rows:
     """The policy, then its loggers as they acted themselves."""
     show = unit_of(found)
-    own = {"policy": found.method, **_line(found.policy, show), "against the best": difference_text(found)}
+    own = {"policy": found.method, **_line(found.policy, show), GAIN: ""}
     return [
         own,
         *(
             {
                 "policy": f"logger {name}" + (" (best)" if name == found.best else ""),
                 **_line(one, show),
-                "against the best": "",
+                GAIN: difference_text(found, name),
             }
             for name, one in found.loggers.items()
         ),
@@ -32,13 +35,25 @@ def held_out_rows(found: HeldOut) -> Rows:
 
 
 def verdict(found: HeldOut) -> str:
-    """Whether the policy is better than the best logger, as far as its log can tell."""
+    """Whether the policy is better than the best logger, as far as its log can tell.
+
+    Choice: it has to be better than every logger. The one that seemed best on the other rows need not be, and
+    luck on test may make it look bad.
+    """
     low, high = found.difference.low, found.difference.high
     if not found.trusted or low is None or high is None:
         return "cannot be told"
-    if high < 0:
+    if high < 0 and rival(found) is None:
         return "better than the best logger"
     return "worse than the best logger" if low > 0 else "not told apart from the best logger"
+
+
+def rival(found: HeldOut) -> str | None:
+    """The logger other than the best that the policy is least shown to beat; None if it beats all others."""
+    ends = {name: one.high for name, one in found.differences.items() if name != found.best}
+    left = {name: math.inf if high is None else high for name, high in ends.items()}
+    name = max(left, key=left.__getitem__, default=None)
+    return name if name is not None and left[name] >= 0 else None
 
 
 def held_out_lines(found: HeldOut) -> list[str]:
@@ -47,7 +62,16 @@ def held_out_lines(found: HeldOut) -> list[str]:
     what = "loss" if found.reward_range is None else "reward"
     said = f"**{found.method}**: mean {what} {figure_text(found.policy, show)}, {ESTIMATED}."
     best = f"The best logger, {found.best}, has {figure_text(found.loggers[found.best], show)}"
-    return [f"{said} {best}: the policy is {verdict(found)} ({difference_text(found)}).", found.sentence]
+    words = f"{best}: the policy is {verdict(found)} ({difference_text(found)})."
+    return [f"{said} {words}{rival_text(found)}", found.sentence]
+
+
+def rival_text(found: HeldOut) -> str:
+    """A sentence where another logger than the best one leaves the verdict open; else nothing."""
+    high, other = found.difference.high, rival(found)
+    if high is None or high >= 0 or other is None:
+        return ""
+    return f" Logger {other} may be as good: the policy minus {other} is {difference_text(found, other)}."
 
 
 def plain_lines(found: HeldOut) -> list[str]:
@@ -84,15 +108,15 @@ def _number(value: float | None, show: Callable[[float], float]) -> str:
     return "-" if value is None else f"{show(value):.4f}"
 
 
-def difference_text(found: HeldOut) -> str:
-    """The policy minus the best logger, a gain being more reward or less loss as the log has it."""
+def difference_text(found: HeldOut, logger: str | None = None) -> str:
+    """The policy minus a logger, the best one if none is named, in the unit that the log has."""
     show = unit_of(found)
     zero = show(0.0)
 
     def shift(risk: float) -> float:
         return show(risk) - zero
 
-    one = found.difference
+    one = found.difference if logger is None else found.differences.get(logger, NOTHING)
     return "-" if one.value is None else f"{shift(one.value):+.4f} ({_signed(one, shift)})"
 
 

@@ -63,15 +63,19 @@ def setting_up(store: Store) -> Iterator[bool]:
 
 def is_migrated() -> bool:
     """Whether there is a database that this version of Prefect has brought up to date."""
-    return _mark().exists() and _database().exists()
+    return all(os.path.exists(path) for path in (_mark(), _database()))  # noqa: PTH110 - also of a bad path
 
 
 def _database() -> Path:
-    return Path(os.environ["PREFECT_HOME"]) / "prefect.db"
+    return _home() / "prefect.db"
 
 
 def _mark() -> Path:
-    return Path(os.environ["PREFECT_HOME"]) / f"migrated-{version('prefect')}"
+    return _home() / f"migrated-{version('prefect')}"
+
+
+def _home() -> Path:
+    return Path(os.environ.get("PREFECT_HOME") or Store.current().prefect_home)
 
 
 def _check(path: Path) -> None:

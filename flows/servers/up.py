@@ -38,6 +38,7 @@ def serve_both(prefect_port: int, mlflow_port: int) -> None:
             check_port(prefect_port, "--prefect-port")
         if own_mlflow:
             check_port(mlflow_port, "--mlflow-port")
+            _check_driver(store)
         tell("Starting the servers, this takes ten to thirty seconds")
         with Terminal() as terminal, _databases_kept(store, own_prefect):
             started = time.monotonic()
@@ -66,6 +67,12 @@ def _already(store: Store) -> BadInput:
     found = running_servers(store)
     where = f"Prefect at {found.prefect}, MLflow at {found.mlflow}" if found else "its servers are starting"
     return BadInput(f"'multilogger up' runs on the store {store.root} already ({where}); stop it first")
+
+
+def _check_driver(store: Store) -> None:
+    from multilogger.tasks.engine.tracking_client import check_driver  # it loads MLflow
+
+    check_driver(store.tracking_uri)
 
 
 def _prefect_elsewhere(port: int) -> str | None:
@@ -105,6 +112,7 @@ def serve_mlflow(port: int) -> None:
     if up is not None and up.mlflow is not None:
         raise BadInput(f"MLflow is at {up.mlflow} already: 'multilogger up' runs on this store")
     check_port(port, "--port")
+    _check_driver(store)
     tell("Starting MLflow, this takes about ten seconds")
     with until_stopped(), start_mlflow(store.open(), port) as server:
         for _ in wait_until_up([server]):

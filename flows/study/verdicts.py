@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 from multilogger.components.reproduction.results import CellResult
 from multilogger.components.reproduction.statistics import mean_over_seeds
-from multilogger.flows.pipelines.held_out import difference_text, figure_text, unit_of, verdict
+from multilogger.flows.pipelines.held_out import (
+    GAIN,
+    difference_text,
+    figure_text,
+    rival_text,
+    unit_of,
+    verdict,
+)
 from multilogger.flows.terminal.terminal import Rows
 from multilogger.tasks.own_log.estimate import HeldOut
 
@@ -82,7 +89,11 @@ def logger_rows(found: HeldOut) -> Rows:
     """What the loggers themselves brought on the same rows."""
     show = unit_of(found)
     return [
-        {"logger": name + (" (best)" if name == found.best else ""), "test": figure_text(one, show)}
+        {
+            "logger": name + (" (best)" if name == found.best else ""),
+            "test": figure_text(one, show),
+            GAIN: difference_text(found, name),
+        }
         for name, one in found.loggers.items()
     ]
 
@@ -117,7 +128,7 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
     lines.append(
         f"On {found.rows:,} test rows its mean {what} is estimated at {figure_text(found.policy, show)}; the "
         f"best logger, {found.best}, had {figure_text(found.loggers[found.best], show)}; difference "
-        f"{difference_text(found)}. {said}"
+        f"{difference_text(found)}.{rival_text(found)} {said}"
     )
     lines.append(
         "No true labels exist in a log: test figures are self-normalised balanced estimates with "

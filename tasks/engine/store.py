@@ -3,6 +3,7 @@
 And the folder that a command writes its results to.
 """
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -145,4 +146,5 @@ def _complaining(where: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BadInput(f"cannot write to {where} ({error.strerror}); {remedy}") from error
+        room = "free some space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise BadInput(f"cannot write to {where} ({error.strerror}); {room}{remedy}") from error

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from multilogger.components.errors import BadInput, first_line
@@ -48,6 +49,16 @@ def _make_tables(database: Path) -> None:
     MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
     keep_copy("mlflow", draft)
     draft.rename(database)
+
+
+def check_driver(address: str) -> None:
+    """Refuse the address of a database whose driver is not installed."""
+    try:
+        make_url(address).get_dialect().import_dbapi()
+    except ModuleNotFoundError as error:
+        raise BadInput(_missing_driver(error.name or "", address)) from error
+    except SQLAlchemyError:  # no address of a database; who opens it says more
+        return
 
 
 def _missing_driver(module: str, address: str) -> str:

@@ -59,7 +59,7 @@ class HeldOut(BaseModel):
 
     `trusted` says whether the log covers the policy well enough for any estimate; `estimates` has all of them
     by name, `policy` the one that compares policies. `best` is the logger with the least mean loss on the
-    other rows, `difference` the policy's risk minus its.
+    other rows, `difference` the policy's risk minus its; `differences` has the same for every logger.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -71,6 +71,7 @@ class HeldOut(BaseModel):
     loggers: dict[str, Range]
     best: str
     difference: Range
+    differences: dict[str, Range] = {}
     trusted: bool
     sentence: str
     warnings: tuple[str, ...]
@@ -82,8 +83,8 @@ class HeldOut(BaseModel):
     largest_loss: float
 
 
-# 2: of more than 4,096 contexts, random blocks are resampled.
-@stage("estimate", version=2, dataset=bandit_log_used)
+# 2: of more than 4,096 contexts, random blocks are resampled. 3: the difference to every logger.
+@stage("estimate", version=3, dataset=bandit_log_used)
 def estimate_policy(
     settings: EstimateSettings,
     data: Artifact,
@@ -184,7 +185,10 @@ def _report(
         policy=_range(asdict(compared.policy)),
         loggers={name: _range(asdict(one)) for name, one in zip(names, compared.loggers, strict=True)},
         best=names[compared.best],
-        difference=_range(asdict(compared.difference)),
+        difference=_range(asdict(compared.differences[compared.best])),
+        differences={
+            name: _range(asdict(one)) for name, one in zip(names, compared.differences, strict=True)
+        },
         trusted=result.recommendation.estimator is not None,
         sentence=result.recommendation.sentence,
         warnings=result.warnings,

@@ -29,6 +29,7 @@ class Found:
     low: float
     high: float
     missing: int
+    unlogged: frozenset[str]
     edges: Vector | None
 
     def logger_of(self, who: Labelled) -> NDArray[np.int64]:
@@ -56,6 +57,7 @@ class FirstPass:
         self._pairs: dict[tuple[Any, Any], int] = {}
         self._sums: dict[Any, Vector] = {}
         self._low, self._high, self._missing = np.inf, -np.inf, 0
+        self._unlogged: set[str] = set()
         self._times: list[Vector] = []
         self._rng = np.random.default_rng(0)
 
@@ -70,6 +72,8 @@ class FirstPass:
         for j, name in enumerate(logger.values):
             mine = logger.place == j
             self._counts[name] = self._counts.get(name, 0) + int(mine.sum())
+            if missing[mine].any():
+                self._unlogged.add(str(name))
             if isinstance(action, np.ndarray):
                 self._sums[name] = self._sums.get(name, 0.0) + action[mine].sum(axis=0)
                 continue
@@ -118,6 +122,7 @@ class FirstPass:
             low=self._low,
             high=self._high,
             missing=self._missing,
+            unlogged=frozenset(self._unlogged),
             edges=None if times is None else block_edges(times),
         )
 

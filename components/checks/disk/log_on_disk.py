@@ -65,6 +65,7 @@ class LogOnDisk:
             policies_known=True,  # nobody asks files for policies
             time_edges=self._found.edges,
             words="reward" if m.is_reward else "loss",
+            unlogged=self._found.unlogged,
         )
 
     @property
@@ -189,7 +190,7 @@ def check_files(
         remedy = "log the probability at the time of the action"
         found.append(Finding("propensities-estimated", "note", estimated_line(share), share, remedy))
     if log.missing:
-        what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in below"
-        remedy = "log the probability at the time of the action, or estimate it"
-        found.append(Finding("propensities-missing", "unsafe", what, log.missing, remedy))
+        what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in here"
+        remedy = "'learn' and 'study' estimate it and say so; better log it at the time of the action"
+        found.append(Finding("propensities-missing", "mend", what, log.missing, remedy))
     return check(log, policy_findings=found, advance=advance)

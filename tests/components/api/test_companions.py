@@ -150,8 +150,6 @@ def test_recalibration_moves_estimates_and_leaves_logged_ones(
 
 def test_check_of_a_log_without_propensities_says_so_first(bare: ml.BanditLog) -> None:
     found = bare.check()
-    assert not found.safe
-    assert found.unsafe[0].startswith(
-        "900 of 900 rows have no propensity; those shown are estimated: log.est"
-    )
+    assert found.safe
+    assert found.mend[0].startswith("900 of 900 rows have no propensity; those shown are estimated: log.est")
     assert any("are estimated, not logged" in line for line in found.notes)

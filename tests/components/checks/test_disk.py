@@ -67,12 +67,24 @@ def test_our_own_files_with_all_propensities(worlds: ModuleType, tmp_path: Path)
         assert disk.contexts == memory.contexts
 
 
-def test_missing_propensities_are_unsafe(worlds: ModuleType, tmp_path: Path) -> None:
+def test_missing_propensities_are_told_and_what_stands_in_is_not_blamed(
+    worlds: ModuleType, tmp_path: Path
+) -> None:
+    """A feature that tells the actions better than shares do is no fault of the log."""
     frame = frame_of(worlds.healthy(worlds.Kind("own", own_only=True), 4).log())
-    frame.drop(columns="pscore").to_parquet(tmp_path / "a.parquet")
-    columns = Columns(action=("item",), reward="click", logger="policy", features=("user_*",))
+    item = frame["item"].astype(str)
+    rng = np.random.default_rng(0)
+    frame["user_kind"] = np.where(rng.random(len(frame)) < 0.5, item, rng.permutation(item))  # a hint
+    columns = Columns(
+        action=("item",), reward="click", propensity="pscore", logger="policy", features=("user_*",)
+    )
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert "action-not-in-propensities" in {one.code for one in check_files(tmp_path, columns).findings}
+    frame.assign(pscore=np.nan).to_parquet(tmp_path / "a.parquet")
     report = check_files(tmp_path, columns)
-    assert [one.code for one in report.findings if one.severity == "unsafe"] == ["propensities-missing"]
+    codes = {one.code: one.severity for one in report.findings}
+    assert codes["propensities-missing"] == "mend"
+    assert "action-not-in-propensities" not in codes
 
 
 @pytest.mark.parametrize(

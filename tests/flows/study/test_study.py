@@ -10,6 +10,7 @@ import pytest
 
 import multilogger as ml
 from multilogger.components.reproduction.results import CellResult
+from multilogger.flows.pipelines.held_out import held_out_lines, held_out_rows, rival, verdict
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.verdicts import StudiedCell, conclusion, study_rows
 from multilogger.flows.terminal.terminal import Terminal
@@ -83,6 +84,24 @@ def studied(method: str, seed: int, risk: float, found: HeldOut) -> StudiedCell:
 def test_the_verdict_is_that_of_the_interval(found: HeldOut, said: str) -> None:
     lines = conclusion([studied("dr", 0, 0.3, found)])
     assert said in lines[1]
+
+
+def test_a_policy_has_to_beat_every_logger() -> None:
+    """The logger that seemed best elsewhere was unlucky on test: another one may be as good."""
+    best = held_out(-0.2, -0.1)
+    other = Range(value=-0.05, low=-0.12, high=0.02)
+    open_still = best.model_copy(update={"differences": {"old": best.difference, "new": other}})
+    assert verdict(open_still) == "not told apart from the best logger"
+    said = conclusion([studied("dr", 0, 0.3, open_still)])[1]
+    assert "Logger new may be as good: the policy minus new is +0.1000 (-0.0400 to +0.2400)." in said
+    assert "The log cannot tell it apart" in said
+    assert held_out_lines(open_still)[0].endswith("the policy minus new is +0.1000 (-0.0400 to +0.2400).")
+    beaten = other.model_copy(update={"high": -0.01})
+    assert verdict(best.model_copy(update={"differences": {"new": beaten}})) == "better than the best logger"
+    unknown = other.model_copy(update={"high": None})
+    assert rival(best.model_copy(update={"differences": {"new": unknown}})) == "new"
+    rows = held_out_rows(open_still.model_copy(update={"loggers": {"old": best.policy, "new": best.policy}}))
+    assert rows[2]["the policy minus it"] == "+0.1000 (-0.0400 to +0.2400)"
 
 
 def test_validation_chooses_and_rewards_are_shown_in_their_own_unit() -> None:

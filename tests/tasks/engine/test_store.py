@@ -1,12 +1,16 @@
 """Where results may go: said before any work, and nothing is made for work that fails."""
 
+import errno
 from pathlib import Path
 
 import pytest
+import typer
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.cells.running import Running
 from multilogger.flows.reproduction.scope import reproduce_parameters
+from multilogger.flows.servers.session import flow_session
+from multilogger.flows.terminal.errors import one_line_errors
 from multilogger.tasks.engine.store import Store, check_folder, writable_folder
 
 
@@ -44,3 +48,28 @@ def test_home_that_nobody_knows_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("MULTILOGGER_HOME", "~nobody-has-this-name/store")
     with pytest.raises(BadInput, match=r"cannot be found .* give a path that begins with /"):
         Store.current()
+
+
+def test_path_that_is_too_long_and_a_home_that_nobody_knows_are_said_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PREFECT_HOME")
+    for named, said in (
+        (str(tmp_path / ("a" * 300)), "File name too long"),
+        ("~nobody-has-this-name/store", "give a path that begins with /"),
+    ):
+        monkeypatch.setenv("MULTILOGGER_HOME", named)
+        with pytest.raises(typer.Exit) as stopped, one_line_errors(debug=False), flow_session(False):
+            raise AssertionError
+        assert stopped.value.exit_code == 2
+        assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_asks_for_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with pytest.raises(BadInput, match=r"No space left on device\); free some space, or choose another"):
+        Store(tmp_path).open()

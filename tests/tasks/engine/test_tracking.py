@@ -9,12 +9,14 @@ from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.environment import set_defaults
+from multilogger.flows.servers.up import serve_mlflow
 from multilogger.tasks.download import DownloadSettings
 from multilogger.tasks.engine import empty_databases
 from multilogger.tasks.engine.execution import Surroundings
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
+from tests.waiting import free_port
 
 
 @pytest.fixture
@@ -101,3 +103,6 @@ def test_missing_driver_is_said_with_the_extra_that_has_it(
     monkeypatch.setitem(sys.modules, address.partition("+")[2].partition(":")[0], None)
     with pytest.raises(BadInput, match=rf"is missing: pip install 'multilogger\[{extra}\]'"):
         Tracker(store)
+    (store.root / "mlflow.db").touch()  # runs that 'ui' could show
+    with pytest.raises(BadInput, match=rf"is missing: pip install 'multilogger\[{extra}\]'"):
+        serve_mlflow(free_port())

@@ -116,6 +116,11 @@ def test_from_a_log_to_a_policy_that_takes_the_raw_frame(tmp_path: Path) -> None
     test = pq.read_table(log.folder / "test" / "log").to_pandas()
     own = test[test["logger"] == 0]["delta"].mean()
     assert found.loggers["new"].value == pytest.approx(own)
+    assert set(found.differences) == {"new", "old", "random"}
+    assert found.differences["new"] == found.difference
+    assert found.differences["old"].value == pytest.approx(
+        found.policy.value - (found.loggers["old"].value or 0.0)
+    )
     loaded = ml.load_policy(policy.folder)
     assert loaded.actions == ("jam", "pie", "tea")
     assert set(loaded.predict(frame.head(20))) <= {"jam", "pie", "tea"}
