@@ -3,7 +3,7 @@
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.reproduction.run_cells import _outcome
+from multilogger.flows.cells.cell_task import CellOutcome, outcome_of
 
 
 @pytest.mark.parametrize(
@@ -19,9 +19,16 @@ from multilogger.flows.reproduction.run_cells import _outcome
     ],
 )
 def test_a_failure_is_one_short_line(error: Exception, said: str) -> None:
-    def fail() -> None:
+    def fail() -> CellOutcome:
         raise error
 
-    outcome = _outcome(fail)  # type: ignore[arg-type]
+    outcome = outcome_of(fail)
     assert outcome is not None
     assert outcome.error == said
+
+
+def test_a_cell_that_was_lost_with_its_worker_has_no_outcome() -> None:
+    def lose() -> CellOutcome:
+        raise ConnectionError("gone")
+
+    assert outcome_of(lose, (ConnectionError,)) is None
