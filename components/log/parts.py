@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
@@ -133,6 +133,17 @@ def mapper(workers: int) -> Iterator[Mapper]:
                 yield waiting.popleft().result()
 
         yield spread
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Who works: opened for a number of workers. Those of other machines do not share a folder with us."""
+
+    open: Callable[[int], AbstractContextManager[Mapper]]
+    shares_disk: bool = True
+
+
+PROCESSES = Spread(mapper)
 
 
 def _one_thread() -> None:

@@ -18,7 +18,7 @@ from multilogger.components.evaluation.evaluation import smooth
 from multilogger.components.evaluation.guards import fewest_contexts
 from multilogger.components.evaluation.log_sums import MOST_BLOCKS, Bounds, LogSums, added, sum_up
 from multilogger.components.evaluation.skim_log import Advance
-from multilogger.components.log.parts import LogPart, Mapper
+from multilogger.components.log.parts import LogPart, Mapper, here
 from multilogger.components.long_log.records import LogFrame, RecordFile, Records, read_lot, write_records
 from multilogger.components.long_log.scoring import Scorer
 
@@ -30,7 +30,8 @@ Smoothed = tuple[SmoothedSides, ...]
 class Lots:
     """Whoever sums up the lots of a log.
 
-    `seed` draws its blocks; a lot has about `most` rows; `stack` keeps the temporary folder.
+    `seed` draws its blocks; a lot has about `most` rows; `stack` keeps the temporary folder. Workers that do
+    not share our disk score rows and hand them over; lots are then summed up here.
     """
 
     frame: LogFrame
@@ -40,6 +41,7 @@ class Lots:
     stack: ExitStack
     work: Mapper
     advance: Advance
+    shares_disk: bool = True
 
     def summed(
         self, scorer: Scorer, parts: Sequence[LogPart], contexts_known: bool
@@ -54,18 +56,32 @@ class Lots:
         lots = range(-(-rows // self.most))
         folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="multilogger-")))
         _check_room(folder, self.frame)
-        files = tuple(self._told(self.work(partial(_spill, scorer, folder, len(lots)), parts), parts, 1))
+        files = tuple(self._told(self._spilled(scorer, folder, len(lots), parts), parts, 1))
         sums = self._of_lots(files, lots, contexts_known=True)
         contexts, few = int(sums.contexts[-1]), fewest_contexts(sums.contexts, self.frame.counts)
         if few is not None:
             sums = self._of_lots(files, lots, contexts_known=False)
-        soft = list(self.work(partial(_smooth_lot, self.frame, sums.whole, files, few is None), lots))
+        soft = list(self._near(partial(_smooth_lot, self.frame, sums.whole, files, few is None), lots))
         self.advance(rows)
         return sums, _joined([one for one in soft if one is not None]), contexts, few
 
     def _of_lots(self, files: Sequence[RecordFile], lots: Sequence[int], contexts_known: bool) -> LogSums:
         work = partial(_sum_lot, self.frame, self.bounds, self.seed, files, contexts_known)
-        return added([part for part in self.work(work, lots) if part.rows])
+        return added([part for part in self._near(work, lots) if part.rows])
+
+    @property
+    def _near(self) -> Mapper:
+        """Whoever can read what was written to the temporary folder."""
+        return self.work if self.shares_disk else here
+
+    def _spilled(
+        self, scorer: Scorer, folder: Path, lots: int, parts: Sequence[LogPart]
+    ) -> Iterator[RecordFile]:
+        """The scored rows of every part, on our disk."""
+        if self.shares_disk:
+            return self.work(partial(_spill, scorer, folder, lots), parts)
+        scored = zip(parts, self.work(scorer, parts), strict=True)
+        return (write_records(folder / f"{part.number}", rows, lots) for part, rows in scored)
 
     def _told(self, found: Iterator[T], parts: Sequence[LogPart], times: int) -> Iterator[T]:
         """What is found of each part, while progress is told."""

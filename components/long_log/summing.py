@@ -25,7 +25,7 @@ from multilogger.components.evaluation.skim_log import Advance, check_stated
 from multilogger.components.log.actions import ActionReader
 from multilogger.components.log.checks import check_loggers
 from multilogger.components.log.files import LogFiles, index_labels
-from multilogger.components.log.parts import PART_ROWS, LogPart, Mapper, log_parts, mapper
+from multilogger.components.log.parts import PART_ROWS, PROCESSES, LogPart, Mapper, Spread, log_parts
 from multilogger.components.long_log.contexts import ContextTable
 from multilogger.components.long_log.fitting import fit_model
 from multilogger.components.long_log.lots import Lots
@@ -69,11 +69,12 @@ def sum_up_long(
     rng: np.random.Generator,
     advance: Advance = lambda _: None,
     workers: int = 1,
+    spread: Spread = PROCESSES,
 ) -> Summed:
     """Score and sum up a log; `advance` is told of rows, three times each."""
     parts, columns = log_parts(log.files, PART_ROWS), log.files.columns
     with ExitStack() as stack:
-        work = stack.enter_context(mapper(min(workers, len(parts))))
+        work = stack.enter_context(spread.open(min(workers, len(parts))))
         labels, counts = _count(log.files, parts, work, advance)
         names = tuple(str(label) for label in labels) if log.names is None else log.names(len(labels))
         max_loss = log.policy.space.largest_loss if log.max_loss is None else log.max_loss
@@ -96,7 +97,8 @@ def sum_up_long(
         )
         scorer = Scorer(reader, frame, salt, fitted.model, fitted.first_fold, additive)
         max_weights, clip = log.max_weights(counts), request.clip_of(int(counts.sum()))
-        lots = Lots(frame, bounds_of(clip, len(names), max_weights), seed, PART_ROWS, stack, work, advance)
+        bounds = bounds_of(clip, len(names), max_weights)
+        lots = Lots(frame, bounds, seed, PART_ROWS, stack, work, advance, spread.shares_disk)
         sums, smoothed, contexts, few = lots.summed(scorer, parts, columns.context is not None)
     _check_losses(frame, sums)
     return Summed(

@@ -39,15 +39,22 @@ POLL_SECONDS = 0.1
 
 def run_round(cells: list[Cell], running: Running, again: bool) -> list[CellOutcome | None]:  # noqa: ARG001
     """Run cells once, in their order; None stands for a cell that was lost with its workers."""
-    with (
-        worker_surroundings() as server,
-        open_cluster(running.address, min(running.workers, len(cells))) as cluster,
-    ):
-        set_up(cluster, environment_to_pass(server))
-        if check_workers(cluster, server):
-            offer_data(cells)
-        runner: Any = DaskTaskRunner(address=cluster.address, client_kwargs={"security": cluster.security})
-        return fan_out.with_options(task_runner=runner)(cells)
+    try:
+        with (
+            worker_surroundings() as server,
+            open_cluster(running.address, min(running.workers, len(cells))) as cluster,
+        ):
+            set_up(cluster, environment_to_pass(server))
+            if check_workers(cluster, server):
+                offer_data(cells)
+            runner: Any = DaskTaskRunner(
+                address=cluster.address, client_kwargs={"security": cluster.security}
+            )
+            return fan_out.with_options(task_runner=runner)(cells)
+    except BaseException:
+        if running.address is None:
+            tidy(Store.current())  # of workers that had to be killed
+        raise
 
 
 @flow(name="cells", flow_run_name="cells", validate_parameters=False)
@@ -58,17 +65,18 @@ def fan_out(cells: list[Cell]) -> list[CellOutcome | None]:
     fetching, sent = Fetching(Store.current()), list[Any]()
     with open_bar("cells", len(cells)) as advance, stopped_with_block(client, asker, sent):
         nodes = _send_shared(cells, asker, sent)
-        futures: dict[Any, Cell] = {}
-        for cell in cells:
+        futures: dict[Any, int] = {}
+        for number, cell in enumerate(cells):
             given = (cell.name, cell, asker)
             future = cell_on_worker.submit(*given, wait_for=_nodes_of(cell, nodes), return_state=False)
-            futures[_sent(future, sent)] = cell
+            futures[_sent(future, sent)] = number
         for future in _as_completed(list(futures)):
-            cell = futures[future]
+            number = futures[future]
+            cell = cells[number]
             outcome = outcome_of(partial(_result, cell, future, fetching), (KilledWorker,))
             if outcome is not None and outcome.error:
                 outcome = _cause(_nodes_of(cell, nodes)) or outcome
-            outcomes[cells.index(cell)] = outcome
+            outcomes[number] = outcome
             report(cell, outcome, advance)
     return outcomes
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from multilogger.flows.cli.log_options import log_settings, with_column_options
-from multilogger.flows.cli.options import Dataset
+from multilogger.flows.cli.options import Address, Dataset, RunnerName
 from multilogger.flows.terminal.errors import one_line_errors
 
 
@@ -117,6 +117,8 @@ def evaluate(
     workers: Annotated[
         int, typer.Option(help="Processes that read a log of more than a million rows; same result.")
     ] = 1,
+    runner: RunnerName = "process",
+    address: Address = None,
     track: Annotated[
         bool, typer.Option("--track/--no-track", help="Record the evaluation in MLflow.")
     ] = True,
@@ -146,6 +148,8 @@ def evaluate(
             max_weight=max_weight,
             dr_model=chosen_model(dr_model),
             workers=workers,
+            runner=runner,
+            address=address,
             track=track,
         )
         run_id = run_evaluation(options, context.obj)

@@ -1,10 +1,9 @@
-"""What a worker, or this process, says of itself: versions, servers that it reaches, store, clock."""
+"""What a worker, or this process, says of itself: versions, servers that it reaches, store."""
 
 import importlib.metadata
 import platform
 import shutil
 import socket
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,6 @@ class Facts:
     unusable: str | None
     prefect: str | None
     mlflow: str | None
-    clock: float
 
 
 def facts(prefect: str | None = None, dask_worker: Any = None) -> Facts:
@@ -50,7 +48,6 @@ def facts(prefect: str | None = None, dask_worker: Any = None) -> Facts:
         unusable=unusable,
         prefect=None if prefect is None else complaint(prefect),
         mlflow=complaint(store.tracking_uri) if store.tracks_by_server else None,
-        clock=time.time(),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-GRACE_SECONDS = 3.0
+GRACE_SECONDS = 8.0
 ATTEMPTS = 2
 POLL_SECONDS = 0.1
 

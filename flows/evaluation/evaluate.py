@@ -25,8 +25,10 @@ from multilogger.components.names import name_from
 from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.find_source import WILD
 from multilogger.components.own_log.mapped_files import MappedFiles
+from multilogger.flows.cells.running import DEFAULT_RUNNER, Running
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
+from multilogger.flows.evaluation.spreading import spread_by
 from multilogger.tasks.engine.progress import Bar, SilentBar, open_bar
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
@@ -56,6 +58,8 @@ class EvaluateOptions:
     max_weight: float | None = None
     dr_model: DrModel = DrModel.RIDGE
     workers: int = 1
+    runner: str = DEFAULT_RUNNER
+    address: str | None = None
     track: bool = True
     log: ImportLogSettings | None = None
     mapped: bool = False
@@ -70,8 +74,7 @@ class EvaluateOptions:
             raise BadInput(f"--level must lie in [0.5, 1), got {self.level:g}; 0.95 is usual")
         if self.bootstrap < FEWEST_REPLICATES:
             raise BadInput(f"--bootstrap needs at least {FEWEST_REPLICATES} resamples, got {self.bootstrap}")
-        if self.workers < 1:
-            raise BadInput(f"--workers must be at least 1, got {self.workers}")
+        Running(self.workers, self.runner, self.address)  # says what is wrong
         for name in ("clip", "max_loss", "max_weight"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and np.isfinite(value)):
@@ -225,7 +228,8 @@ def _summed(
             None if source.key is None else _names,
             lambda counts: _max_weights(source, options, counts),
         )
-        summed = sum_up_long(log, _request(options), rng, advance, options.workers)
+        spread = spread_by(options.runner, options.address)
+        summed = sum_up_long(log, _request(options), rng, advance, options.workers, spread)
     _check_stated(options, summed.log.sums.largest[Kind.OWN].max())
     return summed
 

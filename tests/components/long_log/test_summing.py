@@ -2,7 +2,9 @@
 
 from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
+import distributed
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -47,12 +49,12 @@ def altered(place: Path, name: str, drop: str | None = None, contexts: int | Non
 
 
 def evaluated(
-    place: Path, log: Path, monkeypatch: pytest.MonkeyPatch, long: bool, workers: int = 1
+    place: Path, log: Path, monkeypatch: pytest.MonkeyPatch, long: bool, workers: int = 1, **where: Any
 ) -> PolicyEvaluation:
     monkeypatch.setattr(evaluate, "LONG_ROWS", 0 if long else ROWS)
     monkeypatch.setattr(summing, "PART_ROWS", 1100)
     options = evaluate.EvaluateOptions(
-        str(place / "policy"), log, bootstrap=400, track=False, workers=workers
+        str(place / "policy"), log, bootstrap=400, track=False, workers=workers, **where
     )
     return evaluate.evaluate_on_logs(options).result
 
@@ -89,6 +91,22 @@ def test_words_for_contexts_and_too_few_of_them(place: Path, monkeypatch: pytest
 def test_two_workers_give_the_same_bits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = (evaluated(place, place / "log", monkeypatch, True, workers) for workers in (1, 2))
     assert one == two
+
+
+def test_dask_gives_the_same_bits_whether_or_not_it_shares_our_disk(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster of an address is not known to share it; one without contexts needs no disk."""
+    bare = altered(place, "without-context", drop="context")
+    here = [evaluated(place, log, monkeypatch, True) for log in (place / "log", bare)]
+    ours = evaluated(place, place / "log", monkeypatch, True, 2, runner="dask")
+    assert ours == here[0]
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:
+        where = {"runner": "dask", "address": cluster.scheduler_address}
+        theirs = [evaluated(place, log, monkeypatch, True, 2, **where) for log in (place / "log", bare)]
+    assert theirs == here
 
 
 def test_parts_have_every_row_once(place: Path) -> None:

@@ -73,7 +73,8 @@ def machines(tmp_path: Path, command: str, migrated_mlflow: Path) -> Iterator[Ma
                             "--artifacts-destination", str(tmp_path / "artifacts"),
                             MLFLOW_BACKEND_STORE_URI=f"sqlite:///{runs}")  # fmt: skip
         for name in ("first", "second"):
-            made.workers.append(made.start(name, command, "worker", "--address", made.scheduler))
+            words = (command, "worker", "--address", made.scheduler)
+            made.workers.append(made.start(name, *words, MULTILOGGER_HOME=str(made.store(name))))
         wait_for(lambda: answers(f"{made.mlflow}/health"), server, lambda: made.log("mlflow"))
         yield made
 
