@@ -5,10 +5,10 @@ model of the judge and a candidate at once, so that nothing is learned twice: at
 is judged has not seen it. Its epoch was chosen by the model's own score on the same contexts, which is the
 one thing that they have a say in.
 
-A contest of candidates that learn from weights is wanted where the loss model is not shown to be better: the
-loss does not add up over labels, weights alone are to be evidence, or the log says too little. Each of its
-policies takes one epoch. All candidates are then judged on the contexts that judge the contest. Each has a
-share of the chance to fail for every time that it may be judged, also where no contest is wanted.
+A contest of candidates that learn from weights is wanted where the loss model is not shown to be better by
+the evidence that is asked for, and where the loss does not add up over labels. Each of its policies takes one
+epoch. All candidates are then judged on the contexts that judge the contest. Each has a share of the chance
+to fail for every time that it may be judged, also where no contest is wanted.
 """
 
 import dataclasses

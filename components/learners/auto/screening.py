@@ -94,8 +94,7 @@ class Screening:
     @property
     def enough(self) -> bool:
         """Whether the loss model is shown to be better where it may be: its structure holds."""
-        either = self.judge.settings.evidence is Evidence.ANY and self.judge.adds
-        return either and bool(self.verdict.comparisons[0].shown_by)
+        return self.judge.adds and bool(self.verdict.comparisons[0].shown_by)
 
 
 def screen(
