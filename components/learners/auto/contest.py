@@ -1,9 +1,13 @@
-"""The contest of candidates that learn from weights: learned without a fold of contexts, and judged on it.
+"""The contest of candidates that learn from weights: each learns from some contexts, others judge it.
 
-A fold's policy is learned from a log that lacks its contexts altogether: model and epoch are chosen without
-them. What is returned of a candidate is the mean of its folds' policies, in chances: of one of K actions its
-risk is the mean of the risks that were judged, and so it is of label vectors whose loss adds up. Greedy ones
-are judged fold by fold, and returned as what the mean finds most likely.
+Contexts are in four parts, drawn at random. A candidate is learned twice: from the first two parts, and
+judged on the third, and from the first three, and judged on the fourth. Model and epoch are chosen without
+the part that judges. So what is found of a part depends on no later one, and the errors of both parts do not
+go together. With folds that learn from each other they do: what is noise in one is learned by all others.
+
+What is returned of a candidate is the mean of both policies, in chances: of one of K actions its risk is the
+mean of the risks that were judged, and so it is of label vectors whose loss adds up. Greedy ones are judged
+one by one, and returned as what the mean finds most likely.
 """
 
 from collections.abc import Sequence
@@ -33,12 +37,12 @@ from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
 from multilogger.components.policies.policy import network_logits
 
-FOLDS = 3
-VALIDATION = 4  # every fourth context of a fold's log chooses the epoch
+PARTS, POLICIES = 4, 2
+VALIDATION = 4  # every fourth context that is learned from chooses the epoch
 
 
 class Contest:
-    """The folds of all contenders, learned one after the other; `found` are their networks so far.
+    """Two policies of every contender, learned one after the other; `found` are their networks so far.
 
     Everything follows from the log, the settings and the seed, so that a contest goes on from its networks.
     """
@@ -46,7 +50,7 @@ class Contest:
     def __init__(self, log: LearnerLog, settings: AutoSettings, seed: int) -> None:
         self.log, self.settings, self.seed = log, settings, seed
         generator = torch.Generator().manual_seed(seed)
-        self.fold = context_folds(log.contexts, FOLDS, generator).numpy()
+        self.part = context_folds(log.contexts, PARTS, generator).numpy()
         known = bool(log.logger_logits)
         self.left_out = {
             one.method.name: "the loggers' policies are not known"
@@ -59,7 +63,7 @@ class Contest:
     @property
     def total(self) -> int:
         """Policies to learn."""
-        return FOLDS * len(self.contenders)
+        return POLICIES * len(self.contenders)
 
     @property
     def candidates(self) -> int:
@@ -79,7 +83,7 @@ class Contest:
     def possible(self) -> bool:
         """Whether it is asked for, there are contexts enough, and rows of every logger on both sides."""
         enough = self.settings.contest and len(np.unique(self.held.context)) >= FEWEST_CONTEXTS
-        return enough and all(self._keeps_loggers(*self._rows(k)) for k in range(FOLDS))
+        return enough and all(self._keeps_loggers(*self._rows(k)) for k in range(POLICIES))
 
     def _keeps_loggers(self, kept: NDArray[np.bool_], validation: NDArray[np.bool_]) -> bool:
         held = self.held
@@ -92,15 +96,24 @@ class Contest:
         """The rows that are learned from."""
         return _thinned(self.log, self.seed)
 
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """The contexts that judge: (m,)."""
+        return np.asarray(self.part >= PARTS - POLICIES)
+
+    def _learned(self, k: int) -> NDArray[np.bool_]:
+        """The contexts that policy k is learned from: (m,)."""
+        return np.asarray(self.part < PARTS - POLICIES + k)
+
     def _rows(self, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """The rows of all folds but one, and which rows choose the epoch, contexts as a whole: (n,) each."""
+        """The rows that policy k is learned from, and which choose its epoch, whole contexts: (n,) each."""
         order = np.random.default_rng([self.seed, k]).permutation(self.log.contexts)
-        chosen = np.zeros(self.log.contexts, dtype=np.bool_)
-        chosen[order[self.fold[order] != k][::VALIDATION]] = True
-        return self.fold[self.held.context] != k, chosen[self.held.context]
+        learned, chosen = self._learned(k), np.zeros(self.log.contexts, dtype=np.bool_)
+        chosen[order[learned[order]][::VALIDATION]] = True
+        return learned[self.held.context], chosen[self.held.context]
 
     def _learner(self, number: int) -> Learner:
-        contender, k = self.contenders[number // FOLDS], number % FOLDS
+        contender, k = self.contenders[number // POLICIES], number % POLICIES
         kept, validation = self._rows(k)
         log = _among(self.held, kept, validation)
         return contender.method.build(log, contender.settings(self.settings, log), self.seed)
@@ -113,13 +126,13 @@ class Contest:
         return best
 
     def policies(self, x: Tensor) -> list[tuple[str, EnsembleNetwork, Matrix]]:
-        """The mean of each contender's folds, as it is and greedy, and what they are judged by.
+        """The mean of each contender's policies, as it is and greedy, and what they are judged by.
 
-        At contexts x (m, d) these are the logits of the fold that has not seen it: (m, size).
+        At contexts x (m, d) that judge these are the logits of the policy that is judged there: (m, size).
         """
         space, found = self.log.space, []
         for number, one in enumerate(self.contenders):
-            members = self.found[FOLDS * number : FOLDS * (number + 1)]
+            members = self.found[POLICIES * number : POLICIES * (number + 1)]
             blind = self._blind(members, x)
             sharper = space.sharpened(space.probabilities(blind), GREEDY)
             own = ENSEMBLES[space.name]
@@ -128,9 +141,9 @@ class Contest:
         return found
 
     def _blind(self, members: Sequence[PolicyNetwork], x: Tensor) -> Matrix:
-        logits = np.empty((self.log.contexts, self.log.space.size))
+        logits = network_logits(members[0], x)
         for k, member in enumerate(members):
-            own = self.fold == k
+            own = self.part == PARTS - POLICIES + k
             logits[own] = network_logits(member, x[torch.from_numpy(own)])
         return logits
 

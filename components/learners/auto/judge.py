@@ -17,9 +17,10 @@ least, and w as 100 at most. The worst that the model may then be off by is kept
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.weights import importance_weights
@@ -71,6 +72,20 @@ class Judged:
     untold: Table
     noise: float
     max_loss: float
+
+    def at(self, contexts: NDArray[np.bool_]) -> "Judged":
+        """The same on the rows of some contexts (m,) alone."""
+
+        def of(sums: Sums) -> Sums:
+            return replace(sums, reward=sums.reward * contexts, loss=sums.loss * contexts)
+
+        return replace(
+            self,
+            candidates=tuple(map(of, self.candidates)),
+            loggers=tuple(map(of, self.loggers)),
+            rows=self.rows * contexts,
+            own_losses=self.own_losses * contexts,
+        )
 
 
 def judge(

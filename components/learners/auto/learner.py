@@ -5,9 +5,10 @@ model of the judge and a candidate at once, so that nothing is learned twice: at
 is judged has not seen it. Its epoch was chosen by the model's own score on the same contexts, which is the
 one thing that they have a say in.
 
-A contest of candidates that learn from weights is wanted where the loss model is not shown to be better: the
-loss does not add up over labels, weights alone are to be evidence, or the log says too little. Each of its
-policies takes one epoch. All candidates have a share of the chance to fail, also where no contest is wanted.
+A contest of candidates that learn from weights is wanted where the loss model is not shown to be better by
+the evidence that is asked for, and where the loss does not add up over labels. Each of its policies takes one
+epoch. All candidates are then judged on the contexts that judge the contest. Each has a share of the chance
+to fail for every time that it may be judged, also where no contest is wanted.
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ import math
 
 from multilogger.components.learners.auto.contest import Contest
 from multilogger.components.learners.auto.method import AutoSettings
-from multilogger.components.learners.auto.screening import Candidate, Screening, screen
+from multilogger.components.learners.auto.screening import Candidate, Screening, screen, shares
 from multilogger.components.learners.auto.verdict import Verdict
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
 from multilogger.components.learners.loss_models.blend import StartRecord
@@ -132,7 +133,12 @@ class AutoLearner:
                 Candidate(name, network, given.size, given.standardisation, logits)
                 for name, network, logits in self.contest.policies(given.x)
             )
-            verdict = found.judge.verdict(candidates, len(candidates))
+            among = shares(len(found.candidates), self.contest.candidates)
+            verdict = dataclasses.replace(
+                found.judge.verdict(candidates, among, self.contest.judged),
+                best_logger=found.verdict.best_logger,
+                mean_loss=found.verdict.mean_loss,
+            )
         left_out |= self.contest.left_out
         self.verdict = dataclasses.replace(verdict, left_out=tuple(left_out.items()))
         chosen = found.logger if verdict.chosen is None else candidates[verdict.chosen]

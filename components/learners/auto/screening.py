@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.auto.evidence import Evidence
@@ -49,12 +52,15 @@ class Judge:
         self.test = self._tested()
         self.adds = self.test is None or not self.test.rejected
 
-    def verdict(self, candidates: Sequence[Candidate], among: int) -> Verdict:
-        """What is shown of candidates that are `among` so many who share the chance to fail."""
+    def verdict(
+        self, candidates: Sequence[Candidate], among: int, contexts: NDArray[np.bool_] | None = None
+    ) -> Verdict:
+        """What is shown of candidates on some contexts (m,), `among` so many who share the chance to fail."""
         settings, model = self.settings, FoldedModel(self.form, self.p)
+        judged = judge(self.log, model, [one.logits for one in candidates], adds=self.adds)
         return decide(
             [one.name for one in candidates],
-            judge(self.log, model, [one.logits for one in candidates], adds=self.adds),
+            judged if contexts is None else judged.at(contexts),
             settings.evidence,
             self.adds,
             settings.confidence,
@@ -88,14 +94,13 @@ class Screening:
     @property
     def enough(self) -> bool:
         """Whether the loss model is shown to be better where it may be: its structure holds."""
-        either = self.judge.settings.evidence is Evidence.ANY and self.judge.adds
-        return either and bool(self.verdict.comparisons[0].shown_by)
+        return self.judge.adds and bool(self.verdict.comparisons[0].shown_by)
 
 
 def screen(
-    log: LearnerLog, model: DirectMethodLearner, settings: AutoSettings, seed: int, contenders: int
+    log: LearnerLog, model: DirectMethodLearner, settings: AutoSettings, seed: int, later: int
 ) -> Screening:
-    """Judge what needs no contest of so many contenders."""
+    """Judge what needs no contest; in one, so many candidates beside these would be judged again."""
     own_judge = Judge(log, model, settings)
     losses, rows = own_losses(log)
     best, _ = best_logger(losses, rows)
@@ -105,8 +110,13 @@ def screen(
         _of_logger(f"{name}, {word}", own.sharpened(sharpness, log)) for word, sharpness in SHARPER.items()
     ]
     candidates = (_of_model(log, model, own_judge.p), *sharper)
-    verdict = own_judge.verdict(candidates, len(candidates) + contenders)
+    verdict = own_judge.verdict(candidates, shares(len(candidates), later))
     return Screening(own_judge, _of_logger(name, own), own.is_copy, candidates, verdict)
+
+
+def shares(first: int, later: int) -> int:
+    """Shares of the chance to fail: in a contest the first candidates are judged again."""
+    return first + (first + later if later else 0)
 
 
 def _of_logger(name: str, own: LoggerPolicy) -> Candidate:

@@ -9,9 +9,13 @@ import pytest
 import torch
 
 from multilogger.components.learners.auto.contest import Contest
+from multilogger.components.learners.auto.evidence import Evidence
+from multilogger.components.learners.auto.judge import judge
 from multilogger.components.learners.auto.method import AutoSettings
+from multilogger.components.learners.auto.verdict import decide
 from multilogger.components.learners.auto.weighers import TRUSTED_WEIGHT, VectorWeigher
 from multilogger.components.learners.learn import Learned, learn
+from multilogger.components.learners.loss_models.form import AdditiveForm, FoldedModel
 from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.log.memory import TrainingLog
@@ -44,29 +48,46 @@ def test_a_loss_that_does_not_add_up_has_a_contest(learned: Learned) -> None:
         for name in ("dr", "weighted-exact", "balanced-exact", "ls")
         for word in ("", ", greedy")
     ]
-    assert len(learned.records) == 3 + 12 + 1
-    assert [record.eligible for record in learned.records] == [False] * 15 + [True]
+    assert len(learned.records) == 3 + 8 + 1
+    assert [record.eligible for record in learned.records] == [False] * 11 + [True]
     assert not any(one.adds for one in learned.verdict.comparisons)
     assert learned.verdict.left_out == ()
     assert any("the loss does not add up over labels" in note for note in learned.notes)
 
 
 def test_no_policy_has_seen_the_contexts_that_it_is_judged_on(pairs: TrainingLog) -> None:
-    """Losses of a fold may be anything: its policies are the same, those of the other folds are not."""
+    """Losses of a part may be anything: what is judged there, or before, is the same."""
     first = Contest(pairs, QUICK, 0)
-    own = first.fold[pairs.context] == 0
-    second = Contest(replace(pairs, delta=np.where(own, 1.0 - pairs.delta, pairs.delta)), QUICK, 0)
-    for contest in (first, second):
-        while len(contest.found) < 6:
-            contest.run()
-    same = [
-        all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
-        for one, two in zip(first.found, second.found, strict=True)
-    ]
-    assert same == [True, False, False] * 2
+    for part, same in ((2, [True, False]), (3, [True, True])):
+        own = first.part[pairs.context] == part
+        second = Contest(replace(pairs, delta=np.where(own, 1.0 - pairs.delta, pairs.delta)), QUICK, 0)
+        while len(first.found) < 6:
+            first.run()
+        while len(second.found) < 6:
+            second.run()
+        found = [
+            all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+            for one, two in zip(first.found, second.found, strict=True)
+        ]
+        assert found == same * 3
 
 
-@pytest.mark.parametrize("stop", [5, 14])
+def test_contexts_that_do_not_judge_count_for_nothing(pairs: TrainingLog) -> None:
+    """Half of a log by `at` is what half of it is."""
+    logits = [np.zeros((pairs.contexts, 3))]
+    model = FoldedModel(AdditiveForm(), np.full((pairs.contexts, 3), 0.4))
+    half = np.arange(pairs.contexts) % 2 == 0
+    whole = judge(pairs, model, logits)
+    names = ["uniform"]
+    some = decide(names, whole.at(half), Evidence.ANY, True, 0.95, 1.0).comparisons[0]
+    odd = replace(pairs, delta=np.where(half[pairs.context], pairs.delta, 3.0))
+    other = decide(names, judge(odd, model, logits).at(half), Evidence.ANY, True, 0.95, 1.0).comparisons[0]
+    assert some.improvement == other.improvement
+    assert some.by_weights == other.by_weights
+    assert some != decide(names, whole, Evidence.ANY, True, 0.95, 1.0).comparisons[0]
+
+
+@pytest.mark.parametrize("stop", [5, 10])
 def test_a_contest_that_was_killed_goes_on(
     pairs: TrainingLog, learned: Learned, tmp_path: Path, stop: int
 ) -> None:
@@ -81,7 +102,7 @@ def test_a_contest_that_was_killed_goes_on(
         learn("auto", pairs, QUICK, 0, kill, tmp_path)
     heard: list[int] = []
     again = learn("auto", pairs, QUICK, 0, lambda record: heard.append(record.epoch), tmp_path)
-    assert heard == list(range(stop, 17))
+    assert heard == list(range(stop, 13))
     assert repr(again.records) == repr(learned.records)
     assert again.verdict == learned.verdict
     np.testing.assert_array_equal(again.policy.logits(pairs.x), learned.policy.logits(pairs.x))
