@@ -45,7 +45,9 @@ class ColumnBatch:
         try:
             return column.cast(pa.float64())
         except READ_ERRORS as error:
-            raise BadInput(f"{self.where}: column {name!r} must hold numbers ({error}); cast it") from error
+            raise BadInput(
+                f"{self.where}: column {name!r} must hold numbers ({first_line(error, 120)}); cast it"
+            ) from error
 
     def matrix(self, name: str) -> NDArray[Any]:
         """A column of lists of one length, whole numbers as they are and others as float64: (m, length)."""
@@ -70,7 +72,7 @@ class ColumnBatch:
         if len(lengths) > 1:
             raise BadInput(
                 f"{self.where}: the lists of column {name!r} must have one length, "
-                f"got {lengths[0]} to {lengths[-1]}"
+                f"got {lengths[0]} to {lengths[-1]}; pad or cut them"
             )
         return int(lengths[0]) if len(lengths) else 0
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 from multilogger.components.log.columns import FEATURE
 from multilogger.components.log.files import is_list
 
@@ -151,6 +151,8 @@ class _Finder:
 
     @property
     def listed(self) -> str:
+        if len(self.names) == 1 and any(mark in self.names[0] for mark in ";\t|"):
+            return f"one column, {self.names[0]!r}: separate the values by commas"
         return ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
 
     def need(self, name: str, option: str, what: str) -> str:
@@ -158,8 +160,8 @@ class _Finder:
         if name not in self.names:
             means = f", {what}" if what else ""
             raise BadInput(
-                f"{self.where} has no column {name!r}{means}; name one of its own with --{option}, it has "
-                f"{self.listed}"
+                f"{self.where} has no column {short(name)}{means}; name one of its own with --{option}, it "
+                f"has {self.listed}"
             )
         return name
 

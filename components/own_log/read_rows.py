@@ -33,9 +33,10 @@ def labelled(rows: Rows, name: str, what: str) -> Labelled:
     column = rows.column(name, what)
     kind = column.type
     if pa.types.is_floating(kind) or not (pa.types.is_primitive(kind) or _is_text(kind)):
+        remedy = "write the file in UTF-8" if pa.types.is_binary(kind) else "cast it"
         raise BadInput(
             f"{rows.where}: column {name!r} ({what}) must hold whole numbers, words or booleans, got {kind}; "
-            "cast it"
+            f"{remedy}"
         )
     encoded = column.combine_chunks().dictionary_encode()
     if encoded.null_count:
@@ -59,7 +60,12 @@ def loggers_of(rows: Rows, mapping: Mapping) -> Labelled:
 
 def label_vectors(rows: Rows, mapping: Mapping) -> Matrix:
     """Actions as they stand in a column of lists or in several columns: (n, q)."""
-    return rows.matrix(mapping.action if len(mapping.action) > 1 else mapping.action[0], "action")
+    found = rows.matrix(mapping.action if len(mapping.action) > 1 else mapping.action[0], "action")
+    if not found.shape[1]:
+        raise BadInput(
+            f"{rows.where}: column {mapping.action[0]!r} (action) has empty lists; give one 0 or 1 per label"
+        )
+    return found
 
 
 def actions_of(rows: Rows, mapping: Mapping, space: ActionSpace, ids: ActionIds) -> Actions:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multilogger.components.errors import BadInput, first_line
+from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
@@ -65,15 +66,16 @@ class Source:
                 partitioning="hive",
                 partition_base_dir=self.base,
             )
+            names = Counter(dataset.schema.names)
         except READ_ERRORS as error:
             raise BadInput(
-                f"{self.path} cannot be read as {self.format} ({first_line(error)}); mend the "
-                "files, or name others"
+                f"{self.path} cannot be read as {self.format} ({_of_arrow(error)}); mend the files, or name "
+                "others"
             ) from error
-        if twice := [name for name, count in Counter(dataset.schema.names).items() if count > 1]:
+        if twice := [name for name, count in names.items() if count > 1]:
             raise BadInput(
-                f"{self.path} has {Counter(dataset.schema.names)[twice[0]]} columns that are called "
-                f"{twice[0]!r}; give each its own name"
+                f"{self.path} has {names[twice[0]]} columns that are called {short(twice[0])}; give each its "
+                "own name"
             )
         check_stated_ids(dataset)
         return OpenSource(self, dataset)
@@ -171,6 +173,11 @@ class OpenSource:
         named = pa.array(self.stated_ids).take(numbers.combine_chunks())
         table = rows.table.set_column(rows.names.index(ACTION), ACTION, named)
         return Rows(table, rows.where, int(rows.numbers_of_rows[0]))
+
+
+def _of_arrow(error: BaseException) -> str:
+    """What Arrow says last; before it stands the path, which it says twice."""
+    return first_line(ValueError(re.split(r"' file\?: |input source '[^']*': ", str(error))[-1]))
 
 
 def _content(file: str) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.frames import Rows, is_time, is_word
+from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.source import OpenSource
 
@@ -122,6 +123,11 @@ def open_splitter(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> Spli
 def times(rows: Rows, mapping: Mapping) -> Vector:
     """The column of times as numbers, none missing: (n,)."""
     name = str(mapping.time)
+    if is_word(rows.kind(name)):
+        raise BadInput(
+            f"{rows.where}: column {name!r} (time) must hold times or numbers, got text; cast it to a "
+            "timestamp"
+        )
     found = rows.seconds(name) if is_time(rows.kind(name)) else rows.numbers(name, "time")
     if (gaps := np.flatnonzero(np.isnan(found))).size:
         raise BadInput(f"{rows.at(int(gaps[0]))}: {name!r} is missing; fill it in or drop the row")
@@ -142,7 +148,13 @@ def context_hashes(rows: Rows, mapping: Mapping) -> Hashes:
         raise BadInput(f"{rows.at(gap)}: {mapping.context!r} is missing; fill it in or drop the row")
     if pa.types.is_integer(column.type):
         return _mixed(np.asarray(column.cast(pa.int64())).astype(np.uint64))
-    words = np.asarray(column.cast(pa.string()).to_numpy(), dtype=object)
+    try:
+        words = np.asarray(column.cast(pa.string()).to_numpy(), dtype=object)
+    except READ_ERRORS as error:
+        raise BadInput(
+            f"{rows.where}: column {mapping.context!r} (context) must hold one id per row, got {column.type} "
+            f"({first_line(error, 120)}); cast it"
+        ) from error
     return np.asarray(pd.util.hash_array(words), dtype=np.uint64)
 
 

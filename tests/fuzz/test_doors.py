@@ -83,9 +83,12 @@ def odd_column(rng: np.random.Generator) -> pa.Array:
     if rng.random() < 0.5:
         values = [value if rng.random() < 0.5 else None for value in values]
     try:
-        return pa.array(values)
+        column = pa.array(values)
+        if not (pa.types.is_struct(column.type) and column.type.num_fields == 0):  # Parquet has no such
+            return column
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return pa.array([rng.normal() * 10.0 ** rng.integers(-300, 300) for _ in range(ROWS)])
+        pass
+    return pa.array([rng.normal() * 10.0 ** rng.integers(-300, 300) for _ in range(ROWS)])
 
 
 def test_parquet_log(policy: Path, tmp_path: Path) -> None:

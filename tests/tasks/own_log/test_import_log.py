@@ -180,11 +180,13 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
         (FRAME, {"reward_range": "0.5,1"}, "shop.parquet, row 0: the reward is 0, outside --reward-range"),
         (FRAME, {"actions": "jam,pie"}, "is not among the 2 of --all-actions; add it, or drop the row"),
         (FRAME, {"split_by": "time"}, "a split by time needs the column of times; name it with --time"),
+        (FRAME, {"split_by": "time", "time": "user_country"}, "'user_country' (time) must hold times or num"),
         (FRAME, {"split_by": "given"}, "name it with --split-column"),
         (FRAME.assign(click=1), {}, "rewards must vary, column 'click' is 1 in every row; give the least"),
         (FRAME.assign(item_id="tea"), {}, "column 'item_id' (action) is 'tea' in every row; a choice needs"),
         (FRAME.assign(click=3), {"reward": None, "loss": "click"}, "row 0: the loss is 3, above the largest"),
         (FRAME.assign(pscore=2.0), {}, "row 0: propensity is 2, a propensity above 1; give a probability"),
+        (FRAME.assign(pscore=-0.5), {}, "row 0: propensity is -0.5, below 0; give a probability, or name a"),
         (FRAME.assign(pscore=0.0), {}, "row 0: propensity is 0, a propensity of 0 for an action that was"),
         (changed("click", 7, None), {}, "shop.parquet, row 7: 'click' is missing, NaN or infinite; fill it"),
         (changed("item_id", 7, None), {}, "shop.parquet, row 7: 'item_id' (action) is missing; fill it in"),
@@ -221,3 +223,25 @@ def test_bad_files(tmp_path: Path) -> None:
         settings_of(tmp_path / "bad.parquet")
     with pytest.raises(ml.BadInput, match="import-log needs the files of a log; name them with --logs"):
         settings_of("")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.parquet", b"hello", "a.parquet cannot be read as parquet (Parquet file size is 5 bytes"),
+        ("a.csv", b"", "a.csv cannot be read as csv (Invalid: CSV parse error: Empty CSV file"),
+        ("a.csv", b"item_id,click\ntea,1\njam\n", "Row #3: Expected 2 columns, got 1: jam); mend the files"),
+        ("a.csv", b"item_id;click\ntea;1\n", "one column, 'item_id;click': separate the values by commas"),
+        (
+            "a.csv",
+            "item_id,click,pscore,policy,user_a,at\nt\xe9,1,.5,a,3,1\n".encode("latin-1"),
+            "a.csv: column 'item_id' (action) must hold whole numbers, words or booleans, got binary; write",
+        ),
+    ],
+)
+def test_files_that_are_something_else(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ml.BadInput) as caught:
+        imported(tmp_path / name, tmp_path / "made")
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 400
