@@ -54,7 +54,9 @@ def settings_of(path: Path, rng: np.random.Generator) -> ImportLogSettings:
         given |= {"split_by": "time", "time": "at"}
     if rng.random() < 0.1:
         given[list(NAMED)[rng.integers(0, len(NAMED))]] = str(odd(rng))
-    return checked_settings("import-log", given)
+    settings = checked_settings("import-log", given)
+    assert isinstance(settings, ImportLogSettings)
+    return settings
 
 
 def look_and_import(path: Path, folder: Path, rng: np.random.Generator) -> None:
