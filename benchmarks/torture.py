@@ -32,7 +32,6 @@ from pathlib import Path
 COMMAND = str(Path(sys.executable).with_name("multilogger"))
 METHODS = ("logger-2", "weighted", "additive")
 SETTINGS = ("learn.epochs=4", "checkpoint_every=1")
-MOST_SECONDS = 300.0  # of one command; a longer one hangs
 LONGEST = 400  # characters of a message
 TABLE = "table2.csv"
 AT_ONCE = 4  # files damaged before a command
@@ -41,8 +40,8 @@ AT_ONCE = 4  # files damaged before a command
 class Torture:
     """A folder of stores, the bytes that every one must end with, and what broke."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.rng = folder, random.Random(seed)
+    def __init__(self, folder: Path, seed: int, most_seconds: float) -> None:
+        self.folder, self.rng, self.most_seconds = folder, random.Random(seed), most_seconds
         self.broken: list[str] = []
         self.stores = 0
         store = self.new_store()
@@ -73,11 +72,11 @@ class Torture:
         """Run the command to its end."""
         process = self.start(store)
         try:
-            out, err = process.communicate(timeout=MOST_SECONDS)
+            out, err = process.communicate(timeout=self.most_seconds)
         except subprocess.TimeoutExpired:
             kill_group(process)
             out, err = process.communicate()
-            self.note(what, f"hangs after {MOST_SECONDS:.0f} s")
+            self.note(what, f"hangs after {self.most_seconds:.0f} s")
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def table(self, store: Path, done: subprocess.CompletedProcess[str]) -> bytes:
@@ -137,7 +136,7 @@ def writers(torture: Torture, count: int) -> str:
     store = torture.new_store()
     running = [torture.start(store) for _ in range(count)]
     for number, process in enumerate(running):
-        out, err = process.communicate(timeout=count * MOST_SECONDS)
+        out, err = process.communicate(timeout=count * torture.most_seconds)
         done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
         torture.expect_same(store, done, f"writer {number + 1} of {count}")
     folders = [path for path in (store / "artifacts").glob("*/*") if not path.name.startswith(".")]
@@ -176,7 +175,8 @@ def disk(torture: Torture, sizes: int) -> str:
             elif done.returncode not in (2, 3) or "Traceback" in done.stderr:
                 torture.note(f"disk of {room >> 20} MB", f"exit {done.returncode}: {done.stderr[-LONGEST:]}")
             elif not lines or max(map(len, lines)) > LONGEST:
-                torture.note(f"disk of {room >> 20} MB", "no short line said why")
+                longest = max(lines, key=len, default="nothing")[:LONGEST]
+                torture.note(f"disk of {room >> 20} MB", f"no short line said why: {longest}")
             else:
                 refused += 1
                 say(f"  disk of {room >> 20} MB: {lines[-1]}")
@@ -279,6 +279,7 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=8, help="how many commands at once")
     parser.add_argument("--disks", type=int, default=4, help="how many sizes of a full disk")
     parser.add_argument("--damages", type=int, default=0, help="how many damages at most; 0: all")
+    parser.add_argument("--patience", type=float, default=300.0, help="seconds after which a command hangs")
     parser.add_argument("--seed", type=int, default=0, help="of the moments and places")
     parts = {"kills": kills, "writers": writers, "disk": disk, "damage": damage}
     parser.add_argument("--only", action="append", choices=list(parts), help="one part; may be repeated")
@@ -286,7 +287,7 @@ def main() -> int:
     counts = {"kills": given.kills, "writers": given.writers, "disk": given.disks, "damage": given.damages}
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     try:
-        torture = Torture(folder, given.seed)
+        torture = Torture(folder, given.seed, given.patience)
         say(f"an untroubled run takes {torture.seconds:.0f} s")
         for name in given.only or list(parts):
             before = len(torture.broken)

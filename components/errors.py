@@ -3,6 +3,7 @@
 import re
 
 HIDDEN = "***"
+LONGEST = 380  # characters of a message
 # `user:password@` of an address, also where the password has a slash that should have been escaped.
 _LOGIN = re.compile(r"(://)(?:[^\s/?#'\"]*@|[^\s/:@'\"]*:(?!\d+/)[^\s@'\"]*@)")
 _NAMED = re.compile(
@@ -16,11 +17,20 @@ def without_secrets(text: str) -> str:
     return _NAMED.sub(rf"\1{HIDDEN}", _LOGIN.sub(rf"\1{HIDDEN}@", text))
 
 
+def shortened(text: str) -> str:
+    """One line that fits a screen: what is wrong comes first and what to do last, so the middle goes."""
+    line = " ".join(text.split()) if "\n" in text or len(text) > LONGEST else text
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 150]} … {line[-147:]}"
+
+
 class BadInput(ValueError):
-    """Says what was required, what came, and what to do about it, in one line; it shows no password."""
+    """Says what was required, what came, and what to do about it, in one line; it shows no password.
+
+    Whatever came, a column's name or a word of a log, the line is short.
+    """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(without_secrets(str(message)))
+        super().__init__(shortened(without_secrets(str(message))))
 
 
 def short(value: object, most: int = 80) -> str:

@@ -15,7 +15,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.contexts import check_encoding
 from multilogger.components.api.read_log import check_given
 from multilogger.components.datasets.labelled_data import Features
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.actions import ActionIds, ids_of, places_of, size_word, usual_ids
 
@@ -128,9 +128,9 @@ def load_policy(folder: str | Path) -> Policy:
     try:
         facts = json.loads((place / COLUMNS_FILE).read_text(encoding="utf-8"))
         columns, actions = FeatureColumns.from_json(facts["features"]), tuple(facts["actions"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadInput(
-            f"{place / COLUMNS_FILE} is damaged ({type(error).__name__}: {error}); save the policy again"
+            f"{place / COLUMNS_FILE} is damaged ({type(error).__name__}: {first_line(error)}); save it again"
         ) from error
     if len(actions) != model.space.size:
         raise BadInput(

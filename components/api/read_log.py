@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES, ActionSpace
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.checks import (
     PROPENSITY_TOLERANCE,
     check_losses,
@@ -99,7 +99,7 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise BadInput(
-            f"{name} must be an array of numbers, rows of one length ({error}); mend it"
+            f"{name} must be an array of numbers, rows of one length ({first_line(error)}); mend it"
         ) from error
 
 

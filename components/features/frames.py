@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log.files import ColumnBatch, Indexed, index_labels, is_list
 
 WHERE = "the log"  # what messages call a frame
@@ -31,7 +31,9 @@ def to_arrow(frame: Any) -> Any:
             f"columns of the frame have the same name ({' '.join(str(error).split())}); give each its own"
         ) from error
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise BadInput(f"a column of the frame holds values of several kinds ({error}); mend it") from error
+        raise BadInput(
+            f"a column of the frame holds values of several kinds ({first_line(error)}); mend it"
+        ) from error
     except TypeError as error:
         raise BadInput(
             f"a data frame is needed (pandas, Polars, Arrow, ...), got {type(frame).__name__}; "

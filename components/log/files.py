@@ -184,9 +184,10 @@ def open_log_files(path: Path, contexts_given: bool) -> LogFiles:
     base = path if path.is_dir() else path.parent
     try:
         dataset = ds.dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(base))
+        names = [str(name) for name in dataset.schema.names]
     except READ_ERRORS as error:
         raise BadInput(f"{path} cannot be read as Parquet ({first_line(error)})") from error
-    return LogFiles(dataset, find_columns([str(name) for name in dataset.schema.names], contexts_given), base)
+    return LogFiles(dataset, find_columns(names, contexts_given), base)
 
 
 def is_list(kind: Any) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 
 READ_ERRORS = (OSError, ValueError, TypeError, NotImplementedError, KeyError)  # Arrow's derive from these
 
@@ -16,4 +16,6 @@ def readable(where: str) -> Iterator[None]:
     except BadInput:
         raise
     except READ_ERRORS as error:
-        raise BadInput(f"{where} cannot be read as Parquet of the log's schema ({error})") from error
+        raise BadInput(
+            f"{where} cannot be read as Parquet of the log's schema ({first_line(error)})"
+        ) from error

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 
 NEEDED = ("context", "action", "reward", "pscore")
 
@@ -102,7 +102,9 @@ def _context(part: Mapping[str, Any]) -> NDArray[np.float64]:
     try:
         return np.asarray(part["context"], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"context must be an array of numbers ({error}); encode words first") from error
+        raise BadInput(
+            f"context must be an array of numbers ({first_line(error)}); encode words first"
+        ) from error
 
 
 def _rows(part: Mapping[str, Any]) -> int:

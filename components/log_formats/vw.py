@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, Features
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log_formats.vw_text import Line, read_line
 
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -172,6 +172,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, line
     except (UnicodeDecodeError, OSError, EOFError) as error:
         raise BadInput(
-            f"{path}, after line {number}: cannot be read as text ({error}); write it again as UTF-8, "
-            "compressed files with .gz or .bz2"
+            f"{path}, after line {number}: cannot be read as text ({first_line(error)}); write it again "
+            "as UTF-8, compressed files with .gz or .bz2"
         ) from error

@@ -145,10 +145,10 @@ def load_policy(folder: Path) -> LearnedPolicy:
 
     try:
         return _read_policy(folder)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadInput(
-            f"{folder / 'policy.json'} is no policy, or it is damaged ({type(error).__name__}: {error}); "
-            "save the policy again"
+            f"{folder / 'policy.json'} is no policy, or it is damaged ({type(error).__name__}: "
+            f"{first_line(error)}); save the policy again"
         ) from error
     except (SafetensorError, RuntimeError) as error:
         raise BadInput(

@@ -158,7 +158,9 @@ def _qualified(name: str, stage: str | None, stages: Sequence[str] = tuple(STAGE
     settings = {own for s in STAGES for own in STAGES[s].settings_type.described()}
     near = difflib.get_close_matches(setting, settings, n=1)
     guess = f"did you mean {near[0]}? " if near and near[0] != setting else ""
-    raise BadInput(f"unknown setting {name!r}; {guess}'multilogger stages' lists the settings of every stage")
+    raise BadInput(
+        f"unknown setting {short(name)}; {guess}'multilogger stages' lists the settings of every stage"
+    )
 
 
 def typed_value(text: str) -> Any:

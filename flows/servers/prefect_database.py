@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.tasks.engine.empty_databases import copy_kept, keep_copy
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
@@ -87,6 +87,6 @@ def _check(path: Path) -> None:
             database.execute("select count(*) from sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
         raise BadInput(
-            f"Prefect's database {path} cannot be read ({error}); move it away and run again: "
+            f"Prefect's database {path} cannot be read ({first_line(error)}); move it away and run again: "
             "it holds the history of runs, not their results"
         ) from error

@@ -11,10 +11,9 @@ from typing import cast
 
 import typer
 
-from multilogger.components.errors import BadInput, without_secrets
+from multilogger.components.errors import BadInput, shortened, without_secrets
 from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 
-LONGEST = 380
 LEAST_ROOM = 100_000  # bytes: less than a page of SQLite's log
 USER_ERROR = 2
 BUG = 1
@@ -86,7 +85,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     if (ending := _ending_behind(error)) is not None:
         return ENDINGS[ending], ending
     if isinstance(error, BadInput):
-        return shortened(str(error)), USER_ERROR
+        return str(error), USER_ERROR
     if isinstance(error, RuntimeError) and "home directory" in str(error):  # of `expanduser`
         return "nobody knows the home folder that ~ stands for; write the path without it", USER_ERROR
     full = _disk_error_behind(error)
@@ -102,12 +101,6 @@ def explain(error: BaseException) -> tuple[str, int]:
         f"unexpected {type(error).__name__}: {text}; run again with --debug before the command for details",
         BUG,
     )
-
-
-def shortened(text: str) -> str:
-    """One line that fits a screen: what is wrong comes first and what to do last, so the middle goes."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 150]} … {line[-147:]}"
 
 
 def _ending_behind(error: BaseException) -> int | None:

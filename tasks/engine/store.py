@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 
 ROOT_VARIABLE = "MULTILOGGER_HOME"
 DEFAULT_ROOT = "data"
@@ -117,7 +117,9 @@ def absolute(path: str | Path) -> Path:
     try:
         return Path(path).expanduser().absolute()
     except (RuntimeError, FileNotFoundError) as error:
-        raise BadInput(f"{path} cannot be found ({error}); give a path that begins with /") from error
+        raise BadInput(
+            f"{path} cannot be found ({first_line(error)}); give a path that begins with /"
+        ) from error
 
 
 def check_folder(path: Path) -> None:

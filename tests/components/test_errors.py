@@ -37,3 +37,12 @@ def test_other_text_is_kept(text: str) -> None:
 
 def test_message_survives_the_way_to_another_process() -> None:
     assert str(pickle.loads(pickle.dumps(BadInput("got 3")))) == "got 3"
+
+
+def test_a_refusal_is_one_short_line_whatever_came() -> None:
+    line = str(BadInput(f"an action is one of 0, 1, got {'x' * 5000!r}\nand more; drop the row"))
+    assert len(line) <= 380
+    assert line.startswith("an action is one of 0, 1, got 'xxx")
+    assert line.endswith("and more; drop the row")
+    assert "\n" not in line
+    assert str(BadInput("two  blanks stay")) == "two  blanks stay"

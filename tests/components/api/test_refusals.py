@@ -133,7 +133,7 @@ def test_one_feature_needs_no_list(frame: pd.DataFrame) -> None:
             "policy.safetensors is damaged, or of another policy than policy.json",
         ),
         ("columns.json", b"{", "columns.json is damaged (JSONDecodeError: "),
-        ("columns.json", b"{}", "columns.json is damaged (KeyError: 'features'); save the policy again"),
+        ("columns.json", b"{}", "columns.json is damaged (KeyError: 'features'); save it again"),
     ],
 )
 def test_damaged_policies(
