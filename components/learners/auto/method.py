@@ -48,8 +48,7 @@ class AutoSettings(AdditiveSoftSettings):
         bool, About("fit the loss model to the validation rows too, if the log is in memory")
     ] = True
     contest: Annotated[
-        bool,
-        About("let dr, -exact and ls compete where the loss model is not shown to be better", later=True),
+        bool, About("let dr, -exact and ls compete where the loss model is not shown to be better")
     ] = True
     evidence: Annotated[
         Evidence, About("what may show an improvement: any, or weights, which assume nothing of the loss")

@@ -80,7 +80,7 @@ def test_a_signal_that_comes_twice_is_told_once() -> None:
 
 AS_WORKER = """
 import os, signal
-from multilogger.flows.reproduction import worker_processes
+from multilogger.flows.cells import worker_processes
 
 worker_processes.start_worker(os.getppid())
 ended = 0
