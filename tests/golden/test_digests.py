@@ -1,17 +1,19 @@
 """Every method gives the bits it gave before: sha256 of policy and epoch records.
 
 `digests.json` was made by this file (`python -m pytest tests/golden --write-digests`). Another processor may
-round sums otherwise. A digest of arithmetic alone, `arithmetic`, tells: results are kept for each one that
-they were recorded with, and where it is none of these, or a method was not recorded with it, the risks of the
+round sums otherwise, and so may another version of a library. `machine` tells: results are kept for each one
+that they were recorded on, and where it is none of these, or a method was not recorded on it, the risks of the
 last epoch are compared instead, to 2 %. A method whose results are meant to change is recorded anew, and its
-old results of all processors are taken away.
+old results of all machines are taken away.
 """
 
 import hashlib
 import json
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,7 @@ PRESET = {
     "digits-one-of": ("tuned", "digits-one-of"),
 }
 RISK_TOLERANCE = 0.02
+CPU_KIND = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features")
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,20 @@ def arithmetic() -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
 
 
+@cache
+def machine() -> str:
+    """sha256 of what decides how sums are rounded: the processor, the libraries, and what they make of numbers.
+
+    Arithmetic alone does not tell: two processors agreed in all of it and not in the last digit of a record.
+    """
+    cpu = Path("/proc/cpuinfo")
+    lines = cpu.read_text().split("\n\n")[0].splitlines() if cpu.is_file() else [platform.processor()]
+    kind = sorted(line for line in lines if line.startswith(CPU_KIND))
+    libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "torch")]
+    parts = [platform.system(), platform.machine(), *platform.libc_ver(), *kind, *libraries, arithmetic()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
 @pytest.fixture(scope="module")
 def small_log(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], SmallLog]:
     return cache(lambda dataset: SmallLog(dataset, tmp_path_factory.mktemp(dataset)))
@@ -131,14 +148,14 @@ def test_result_is_the_one_recorded(
     torch.set_num_threads(1)
     with threadpool_limits(1):
         now = golden(learn(method, log, settings_of(method, dataset), SEED), tmp_path)
-        sums = arithmetic()
+        here = machine()
     name = f"{dataset}/{place}/{method}"
     if pytestconfig.getoption("--write-digests"):
-        _keep(sums, name, now)
+        _keep(here, name, now)
         return
     kept = json.loads(FILE.read_text())
-    if name in kept.get(sums, {}):
-        assert now == Golden(**kept[sums][name])
+    if name in kept.get(here, {}):
+        assert now == Golden(**kept[here][name])
     else:
         recorded = next(Golden(**results[name]) for results in kept.values() if name in results)
         assert now.train_risk == pytest.approx(recorded.train_risk, rel=RISK_TOLERANCE)
@@ -151,7 +168,7 @@ def test_every_method_has_digests() -> None:
     assert names in [set(results) for results in json.loads(FILE.read_text()).values()]
 
 
-def _keep(sums: str, name: str, result: Golden) -> None:
+def _keep(here: str, name: str, result: Golden) -> None:
     kept = json.loads(FILE.read_text()) if FILE.is_file() else {}
-    kept[sums] = dict(sorted({**kept.get(sums, {}), name: vars(result)}.items()))
+    kept[here] = dict(sorted({**kept.get(here, {}), name: vars(result)}.items()))
     FILE.write_text(json.dumps(kept, indent=1) + "\n")

@@ -97,13 +97,14 @@ def test_runs_by_the_clock_and_by_hand_one_at_a_time(
         assert "reproduce/clock is being served already" in again.stderr
 
         first = trigger("clock", "seeds=2")
-        second = trigger_by_api(prefect_server, "clock", methods=["logger-1"])
+        # two at the same moment: one of them has to wait, however fast a run is
+        second, third = (trigger_by_api(prefect_server, "clock", methods=["logger-1"]) for _ in range(2))
 
         def all_done() -> list[dict[str, Any]]:
             done = [r for r in unbroken_runs_of(prefect_server, "clock") if r["state_type"] == "COMPLETED"]
-            by_hand = [run for run in done if run["id"] in (first, second)]
+            by_hand = [run for run in done if run["id"] in (first, second, third)]
             by_clock = [run for run in done if run["auto_scheduled"]]
-            return [*by_hand, *by_clock] if len(by_hand) == 2 and by_clock else []
+            return [*by_hand, *by_clock] if len(by_hand) == 3 and by_clock else []
 
         def came() -> str:
             return histories_of(prefect_server, runs_of(prefect_server, "clock"))
