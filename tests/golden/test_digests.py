@@ -2,9 +2,9 @@
 
 `digests.json` was made by this file (`python -m pytest tests/golden --write-digests`). Another processor may
 round sums otherwise, and so may another version of a library. `machine` tells: results are kept for each one
-that they were recorded on, and where it is none of these, or a method was not recorded on it, the risks of the
-last epoch are compared instead, to 2 %. A method whose results are meant to change is recorded anew, and its
-old results of all machines are taken away.
+that they were recorded on, and where it is none of these, or a method was not recorded on it, the risks of
+the last epoch are compared instead, to 2 %. A method whose results are meant to change is recorded anew, and
+its old results of all machines are taken away.
 """
 
 import hashlib
@@ -110,7 +110,7 @@ def arithmetic() -> str:
 
 @cache
 def machine() -> str:
-    """sha256 of what decides how sums are rounded: the processor, the libraries, and what they make of numbers.
+    """sha256 of what decides how sums are rounded: processor, libraries, and what they make of numbers.
 
     Arithmetic alone does not tell: two processors agreed in all of it and not in the last digit of a record.
     """
