@@ -6,9 +6,11 @@ claims is false. The policy that it returns is held against logger 2 by the true
 contexts.
 
 Three worlds: labels whose loss adds up, some of them coin tosses; labels of which two count only together, so
-that the loss does not add up; one of four actions, two of which tie.
+that the loss does not add up; one of four actions, two of which tie. With `--unknown` the log has
+propensities but not the loggers' policies, as most logs of one's own.
 
     python benchmarks/nothing_to_gain.py [--logs 500] [--contexts 40 80 160] [--worlds adds,pairs,one-of]
+        [--unknown]
 """
 
 import argparse
@@ -105,8 +107,8 @@ WORLDS = {
 }
 
 
-def make_log(world: World, contexts: int, rng: np.random.Generator) -> TrainingLog:
-    """Four passes of logger 1 over all contexts, three of logger 2."""
+def make_log(world: World, contexts: int, rng: np.random.Generator, known: bool = True) -> TrainingLog:
+    """Four passes of logger 1 over all contexts, three of logger 2, whose policies are in it if `known`."""
     space = find_space(world.actions, world.size)
     x = rng.normal(size=(contexts, FEATURES)).astype(np.float32)
     logits = (np.zeros((contexts, world.size)), world.best(x))
@@ -123,14 +125,14 @@ def make_log(world: World, contexts: int, rng: np.random.Generator) -> TrainingL
         logger=logger,
         validation=rng.random(len(context)) < 0.25,
         space=space,
-        logger_logits=logits,
+        logger_logits=logits if known else (),
     )
 
 
-def excess(world: World, contexts: int, seed: int) -> tuple[bool, float]:
+def excess(world: World, contexts: int, seed: int, known: bool) -> tuple[bool, float]:
     """Whether another policy than a logger is returned, and how much more it loses than logger 2."""
     rng = np.random.default_rng([seed, contexts])
-    log = make_log(world, contexts, rng)
+    log = make_log(world, contexts, rng, known)
     learned = learn("auto", log, SETTINGS, seed)
     new = rng.normal(size=(2000, FEATURES)).astype(np.float32)
     own = world.risk(new, log.space.probabilities(learned.policy.logits(new)))
@@ -146,13 +148,15 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--logs", type=int, default=500, help="of each world, the sizes in turn")
     parser.add_argument("--contexts", type=int, nargs="+", default=[40, 80, 160])
     parser.add_argument("--worlds", default=",".join(WORLDS))
+    parser.add_argument("--unknown", action="store_true", help="the log has no policies of loggers")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
     say("world,logs,improvements claimed,worse than logger 2,upper 95 % of that share,largest excess,seconds")
     for name in chosen.worlds.split(","):
         started, found = time.perf_counter(), []
         for seed in range(chosen.logs):
-            found.append(excess(WORLDS[name], chosen.contexts[seed % len(chosen.contexts)], seed))
+            contexts = chosen.contexts[seed % len(chosen.contexts)]
+            found.append(excess(WORLDS[name], contexts, seed, not chosen.unknown))
             sys.stderr.write(f"\r{name} {seed + 1} of {chosen.logs} ")
         worse = [more for claimed, more in found if claimed and more > 1e-6]
         upper = _upper(len(worse), len(found))

@@ -14,7 +14,7 @@ import torch
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.auto.judge import judge
 from multilogger.components.learners.auto.lots import lots
-from multilogger.components.learners.auto.verdict import best_logger, reward_gain, structure_gain
+from multilogger.components.learners.auto.verdict import Gain, best_logger, reward_gain, structure_gain
 from multilogger.components.learners.loss_models.additive import base_rates
 from multilogger.components.learners.loss_models.additive_rows import RowSums
 from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
@@ -30,13 +30,15 @@ class Guard:
     """A policy against the best logger of its log, whose mean loss is `mean_loss`.
 
     `gain` is how much less the policy loses by estimate, with its standard error; NaN where nothing can be
-    said. `adds` says that it rests on a loss that adds up over labels.
+    said. It may be less by `untold`, of which no row tells. `adds` says that it rests on a loss that adds up
+    over labels.
     """
 
     logger: int
     mean_loss: float
     gain: float
     standard_error: float
+    untold: float
     effective_rows: float
     rows: int
     adds: bool
@@ -53,8 +55,8 @@ class Guard:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a gain could be chance."""
-        return self.gain <= SURE * self.standard_error
+        """Whether a gain could be chance, or lie where no row tells."""
+        return self.gain - self.untold <= SURE * self.standard_error
 
     def short(self, name: str = "") -> str:
         """The same in a few words for a table, where the logger has this name; empty where all is well."""
@@ -80,10 +82,11 @@ class Guard:
                 f"of {self.rows:,}): nothing is known of it; keep {name}, or learn with auto"
             )
         if self.in_doubt:
+            untold = f", and no row tells of {self.untold:.3f}" if self.untold > 0 else ""
             return (
                 f"{method} is not shown to be better than {name}: it loses {self.gain:.3f} less than its "
                 f"{self.mean_loss:.3f} on its own estimate{rest}, with a standard error of "
-                f"{self.standard_error:.3f}; auto has a guarantee"
+                f"{self.standard_error:.3f}{untold}; auto has a guarantee"
             )
         return None
 
@@ -100,14 +103,14 @@ def guard(log: LearnerLog, logits: Matrix, p: Matrix | None) -> Guard:
     # Of weights that are all next to nothing Kish's count is high; their sum is not.
     effective = min(one.mass**2 / one.squares, one.mass) if one.squares > 0 else 0.0
     adds = labels and knows and effective < ENOUGH_ROWS
-    if adds or (not labels and p is not None):
-        gain, error = structure_gain(judged, 0, best)
+    if adds or (not labels and knows and p is not None):
+        gain = structure_gain(judged, 0, best)
     elif effective < FEWEST_ROWS:
-        gain, error = math.nan, math.nan
+        gain = Gain(math.nan, math.nan)
     else:
-        gain, error = reward_gain(judged, 0, best)
+        gain = reward_gain(judged, 0, best)
     mean = float(judged.own_losses[best].sum() / judged.rows.sum())
-    return Guard(best, mean, gain, error, effective, int(judged.rows.sum()), adds)
+    return Guard(best, mean, *gain, effective, int(judged.rows.sum()), adds)
 
 
 def _flat(log: LearnerLog) -> Matrix:

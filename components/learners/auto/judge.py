@@ -10,7 +10,8 @@ doubly robust, with q the loss model of the fold that the context is not in. For
 label vectors whose loss does not add up, W = w. For other label vectors W = 1 + sum_l k_l (y_l - p_jl),
 k_l = (h_l - sum_j s_j p_jl) / v_l with the variance v_l = sum_j s_j p_jl (1 - p_jl), additive weights as in
 `estimators/additive_weights.py`. A logger whose policy is not known is worth what its own rows say, each
-counted n/n_j times.
+counted n/n_j times. So is V of one whose policy is an estimate: what it makes of the logged propensities has
+no bound, and no mean of 1.
 
 Where no logger does what a policy does, weights say nothing and the model is alone: v_l is taken as 0.005 at
 least, and w as 100 at most. The worst that the model may then be off by is kept apart, as `untold`.
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.components.learners.auto.lots import lots, own_losses
+from multilogger.components.learners.auto.lots import lots, own_sums
 from multilogger.components.learners.auto.weighers import (
     ChoiceWeigher,
     LabelWeigher,
@@ -36,6 +37,7 @@ from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import LearnerLog, PolicyTable
 
 MOST_WEIGHT = 1e9  # a cut of weights lowers V of a policy, and so claims less of it
+SAME = 1e-3  # of log propensities: what is logged and what the policy of a logger says
 
 
 @dataclass
@@ -113,7 +115,7 @@ def judge(
         weigher = ChoiceWeigher(log, tables)
     unknown = [np.full(contexts, np.nan)] * (loggers - len(known))
     found = [_empty(modelled) for modelled in (*map(model.expected, tables), *unknown)]
-    losses, rows = own_losses(log)
+    own = own_sums(log)
     largest, squares = np.zeros((loggers, contexts)), 0.0
     policies = [PolicyTable.of(log.space, logits) for logits in tables]
     for lot in lots(log):
@@ -122,31 +124,41 @@ def judge(
         squares += float(residual @ residual)
         share = lot.counts.sum() / lot.counts
         largest += np.outer(share, np.bincount(lot.context, minlength=contexts))
-        for number, sums in enumerate(found):
-            if number < len(policies):
-                log_h = policies[number].log_probability(lot.context, lot.action)
-                w = importance_weights(log_h, lot.log_average, MOST_WEIGHT)
-                own = sums.modelled[lot.context] + weigher.weights(number, lot, w) * residual
-            else:
-                j = number - len(policies)
-                w = np.where(lot.logger == j, share[j], 0.0)
-                own = w * lot.delta
+        for number, (policy, sums) in enumerate(zip(policies, found, strict=False)):
+            w = importance_weights(
+                policy.log_probability(lot.context, lot.action), lot.log_average, MOST_WEIGHT
+            )
+            loss = sums.modelled[lot.context] + weigher.weights(number, lot, w) * residual
             sums.mass, sums.squares = sums.mass + float(w.sum()), sums.squares + float(w @ w)
             sums.reward += np.bincount(lot.context, w * reward, minlength=contexts)
-            sums.loss += np.bincount(lot.context, own, minlength=contexts)
+            sums.loss += np.bincount(lot.context, loss, minlength=contexts)
     split = len(candidates)
     spread, untold = weigher.reach(split)
+    for j, sums in enumerate(found[split:]):
+        if not known:
+            sums.loss = own.losses[j]
+        if not known or not _acted(log, policies[split + j], j):
+            sums.reward = own.rewards[j]
     return Judged(
         candidates=tuple(found[:split]),
         loggers=tuple(found[split:]),
-        rows=rows,
-        own_losses=losses,
+        rows=own.rows,
+        own_losses=own.losses,
         largest=largest,
         spread=spread,
         untold=untold,
-        noise=squares / float(rows.sum()),
+        noise=squares / float(own.rows.sum()),
         max_loss=log.space.largest_loss,
     )
+
+
+def _acted(log: LearnerLog, policy: PolicyTable, logger: int) -> bool:
+    """Whether a policy is the one that logged a logger's rows, by what it says of their propensities."""
+    off = 0.0
+    for lot in lots(log):
+        gap = np.abs(policy.log_probability(lot.context, lot.action) - lot.log_propensity)
+        off = max(off, float(gap[lot.logger == logger].max(initial=0.0)))
+    return off <= SAME
 
 
 def _empty(modelled: Vector) -> Sums:

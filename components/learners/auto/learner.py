@@ -15,8 +15,16 @@ import dataclasses
 import math
 
 from multilogger.components.learners.auto.contest import Contest
+from multilogger.components.learners.auto.logger_policies import logger_policy
 from multilogger.components.learners.auto.method import AutoSettings
-from multilogger.components.learners.auto.screening import Candidate, Screening, screen, shares
+from multilogger.components.learners.auto.screening import (
+    Candidate,
+    Screening,
+    logger_name,
+    of_logger,
+    screen,
+    shares,
+)
 from multilogger.components.learners.auto.verdict import Verdict
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
 from multilogger.components.learners.loss_models.blend import StartRecord
@@ -43,7 +51,7 @@ class AutoLearner:
         self.last: EpochRecord | None = None
         self.verdict: Verdict | None = None
         self.screening: Screening | None = None
-        self.is_copy = False
+        self.chosen: Candidate | None = None
 
     @property
     def fitted(self) -> bool:
@@ -139,19 +147,22 @@ class AutoLearner:
                 best_logger=found.verdict.best_logger,
                 mean_loss=found.verdict.mean_loss,
             )
-        left_out |= self.contest.left_out
+        left_out |= self.contest.left_out | found.left_out
         self.verdict = dataclasses.replace(verdict, left_out=tuple(left_out.items()))
-        chosen = found.logger if verdict.chosen is None else candidates[verdict.chosen]
-        self.network, self.size = chosen.network, chosen.size
+        if verdict.chosen is None:
+            best = verdict.best_logger
+            chosen = of_logger(logger_name(best), logger_policy(self.log, best, self.seed))
+        else:
+            chosen = candidates[verdict.chosen]
+        self.chosen, self.network, self.size = chosen, chosen.network, chosen.size
         self.standardisation = chosen.standardisation
-        self.is_copy = found.is_copy and chosen.name.startswith(found.logger.name)
 
     def notes(self) -> tuple[str, ...]:
         """What was shown, or that nothing was, and what the returned policy is."""
         found = self.verdict
         if found is None or self.screening is None:
             return ()
-        sure, name = f"{found.confidence:.0%}", f"logger-{found.best_logger + 1}"
+        sure, name = f"{found.confidence:.0%}", logger_name(found.best_logger)
         lines = []
         if found.chosen is None:
             lines.append(f"improvement: none shown at {sure}; the policy is that of {name}, the best logger")
@@ -168,10 +179,10 @@ class AutoLearner:
                 f"the loss does not add up over labels (p = {test.p_value:.2g}), so weights of whole "
                 "actions alone were evidence"
             )
-        if self.is_copy:
+        if self.chosen is not None and self.chosen.is_copy:
             lines.append(
                 f"the log does not have the policy of {name} in a form that can be saved: what acts as it is "
-                "a copy, learned from what it did"
+                f"a copy, learned from what it did, and may lose more; keep {name} itself where you can"
             )
         return tuple(lines)
 

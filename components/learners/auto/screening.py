@@ -11,7 +11,7 @@ from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.auto.evidence import Evidence
 from multilogger.components.learners.auto.judge import judge
 from multilogger.components.learners.auto.logger_policies import LoggerPolicy, logger_policy
-from multilogger.components.learners.auto.lots import own_losses
+from multilogger.components.learners.auto.lots import own_sums
 from multilogger.components.learners.auto.method import AutoSettings
 from multilogger.components.learners.auto.verdict import Verdict, best_logger, decide
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
@@ -30,13 +30,17 @@ TESTED_NUMBERS = 20_000_000  # the labels of those rows
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy as it would be returned, and the logits (m, size) that it is judged by."""
+    """A policy as it would be returned, and the logits (m, size) that it is judged by.
+
+    `is_copy` says that it only acts like a logger, or like a sharper one.
+    """
 
     name: str
     network: PolicyNetwork
     size: NetworkSize
     standardisation: Standardisation
     logits: Matrix
+    is_copy: bool = False
 
 
 class Judge:
@@ -80,15 +84,15 @@ class Judge:
 
 @dataclass(frozen=True)
 class Screening:
-    """What is known before a contest: the best logger, the first candidates, and what is shown of them.
+    """What is known before a contest: the first candidates, and what is shown of them.
 
-    The first of these is the policy of the loss model.
+    The first of these is the policy of the loss model. `left_out` has a reason for every candidate that is
+    not there.
     """
 
     judge: Judge
-    logger: Candidate
-    is_copy: bool
     candidates: tuple[Candidate, ...]
+    left_out: dict[str, str]
     verdict: Verdict
 
     @property
@@ -100,18 +104,27 @@ class Screening:
 def screen(
     log: LearnerLog, model: DirectMethodLearner, settings: AutoSettings, seed: int, later: int
 ) -> Screening:
-    """Judge what needs no contest; in one, so many candidates beside these would be judged again."""
+    """Judge what needs no contest; in one, so many candidates beside these would be judged again.
+
+    A copy that was learned from what the logger did, and made sharper, prefers the very actions that it would
+    be judged by: noise alone would make it look better. So a logger's policy has to be known for these.
+    """
     own_judge = Judge(log, model, settings)
-    losses, rows = own_losses(log)
-    best, _ = best_logger(losses, rows)
-    own = logger_policy(log, best, model.measure, seed)
-    name = f"logger-{best + 1}"
-    sharper = [
-        _of_logger(f"{name}, {word}", own.sharpened(sharpness, log)) for word, sharpness in SHARPER.items()
-    ]
-    candidates = (_of_model(log, model, own_judge.p), *sharper)
+    own_rows = own_sums(log)
+    best, _ = best_logger(own_rows.losses, own_rows.rows)
+    sharper = {f"{logger_name(best)}, {word}": sharpness for word, sharpness in SHARPER.items()}
+    candidates, left_out = [_of_model(log, model, own_judge.p)], {}
+    if log.logger_logits:
+        own = logger_policy(log, best, seed)
+        candidates += [of_logger(name, own.sharpened(s, log)) for name, s in sharper.items()]
+    else:
+        left_out = dict.fromkeys(sharper, "the loggers' policies are not known")
     verdict = own_judge.verdict(candidates, shares(len(candidates), later))
-    return Screening(own_judge, _of_logger(name, own), own.is_copy, candidates, verdict)
+    return Screening(own_judge, tuple(candidates), left_out, verdict)
+
+
+def logger_name(logger: int) -> str:
+    return f"logger-{logger + 1}"
 
 
 def shares(first: int, later: int) -> int:
@@ -119,8 +132,8 @@ def shares(first: int, later: int) -> int:
     return first + (first + later if later else 0)
 
 
-def _of_logger(name: str, own: LoggerPolicy) -> Candidate:
-    return Candidate(name, own.network, own.size, own.standardisation, own.logits)
+def of_logger(name: str, own: LoggerPolicy) -> Candidate:
+    return Candidate(name, own.network, own.size, own.standardisation, own.logits, own.is_copy)
 
 
 def _of_model(log: LearnerLog, model: DirectMethodLearner, p: Matrix) -> Candidate:

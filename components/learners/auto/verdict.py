@@ -6,7 +6,8 @@ takes the doubly robust difference as nearly normal, with the larger of the obse
 one that the policies predict, because large weights that are rare need not have been seen, and takes off what
 no row tells (`untold`). For label vectors it rests on a loss that adds up over labels; for one of K actions,
 and for label vectors whose loss does not add up, on a large log, where the loss model is corrected by weights
-of whole actions.
+of whole actions. That needs the loggers' policies: without them nobody knows how far a candidate reaches from
+what was tried, and `weights` alone count, to which an action that no logger tries is worth nothing.
 
 A candidate is shown to be better if its lower bound against every logger is above 0. Bounds of all candidates
 and both kinds hold at once: each has its share of the chance to fail. Against several loggers no share is
@@ -17,7 +18,7 @@ above the best one's is beaten where that is.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ FEWEST_CONTEXTS = 20  # of a difference that is taken as nearly normal
 class Comparison:
     """A candidate against the best logger: how much less it loses, and the standard error of that.
 
+    `untold` is what no row tells of, at the worst; the improvement may be less by as much.
     `by_weights` and `by_structure` are lower bounds of what it gains over every logger; -inf where a kind of
     evidence says nothing. Where the loss does not add up over labels (`adds`), the second has weights of
     whole actions.
@@ -46,6 +48,7 @@ class Comparison:
     standard_error: float
     by_weights: float
     by_structure: float
+    untold: float = 0.0
     adds: bool = True
 
     @property
@@ -121,23 +124,26 @@ def decide(
 ) -> Verdict:
     """Compare every candidate with the loggers; of those that are shown to be better take the best.
 
-    The best has the largest improvement less `pessimism` standard errors. `among` are all candidates that may
-    have a share of the chance to fail, where these are not all.
+    The best has the largest improvement less `untold` and `pessimism` standard errors. `among` are all
+    candidates that may have a share of the chance to fail, where these are not all.
     """
     best, close = best_logger(judged.own_losses, judged.rows)
-    modelled = evidence is Evidence.ANY and (adds or not np.isnan(judged.spread).any())
+    modelled = evidence is Evidence.ANY and not np.isnan(judged.spread).any()
     kinds = 2 if modelled else 1
     eta = (1.0 - confidence) / (max(1, len(names), among) * kinds)
     comparisons = []
     for number, name in enumerate(names):
-        gain, error = (structure_gain if modelled else reward_gain)(judged, number, best)
+        found = (structure_gain if modelled else reward_gain)(judged, number, best)
         by_weights = min(_weights_bound(judged, number, j, eta) for j in close)
         by_structure = -math.inf
         if modelled:
             by_structure = min(_structure_bound(judged, number, j, eta) for j in close)
-        comparisons.append(Comparison(name, gain, error, by_weights, by_structure, adds))
-    shown = [number for number, one in enumerate(comparisons) if one.shown_by]
-    scores = {n: comparisons[n].improvement - pessimism * comparisons[n].standard_error for n in shown}
+        comparisons.append(Comparison(name, *found[:2], by_weights, by_structure, found.untold, adds))
+    scores = {
+        number: one.improvement - one.untold - pessimism * one.standard_error
+        for number, one in enumerate(comparisons)
+        if one.shown_by
+    }
     return Verdict(
         best_logger=best,
         mean_loss=float(judged.own_losses[best].sum() / judged.rows.sum()),
@@ -147,10 +153,18 @@ def decide(
     )
 
 
-def reward_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:
-    """How much less a candidate loses than a logger by weights alone, and the standard error of that."""
+class Gain(NamedTuple):
+    """How much less a candidate loses than a logger, the standard error of that, and what no row tells."""
+
+    value: float
+    standard_error: float
+    untold: float = 0.0
+
+
+def reward_gain(judged: Judged, number: int, logger: int) -> Gain:
+    """By weights alone."""
     gain, error, _ = _rewards(judged, number, logger)
-    return judged.max_loss * gain, judged.max_loss * error
+    return Gain(judged.max_loss * gain, judged.max_loss * error)
 
 
 def _rewards(judged: Judged, number: int, logger: int) -> tuple[float, float, Vector]:
@@ -168,17 +182,17 @@ def _structure_bound(judged: Judged, number: int, logger: int, eta: float) -> fl
     contexts = int((judged.rows > 0).sum())
     if contexts < FEWEST_CONTEXTS:
         return -math.inf
-    gain, error = structure_gain(judged, number, logger)
-    return gain + float(stdtrit(contexts - 1, eta)) * error
+    gain = structure_gain(judged, number, logger)
+    return gain.value - gain.untold + float(stdtrit(contexts - 1, eta)) * gain.standard_error
 
 
-def structure_gain(judged: Judged, number: int, logger: int) -> tuple[float, float]:
-    """The doubly robust improvement less what no row tells, and the larger of its two standard errors."""
+def structure_gain(judged: Judged, number: int, logger: int) -> Gain:
+    """Doubly robust, with the larger of its two standard errors."""
     one, other = judged.candidates[number], judged.loggers[logger]
     gain, error, _ = _difference(other.loss, one.loss, judged.rows)
     predicted = _predicted_variance(judged, one, other, judged.spread[number, logger])
     untold = float(np.sum(judged.rows * np.nan_to_num(judged.untold[number, logger])) / judged.rows.sum())
-    return gain - untold, math.sqrt(max(error**2, predicted))
+    return Gain(gain, math.sqrt(max(error**2, predicted)), untold)
 
 
 def _predicted_variance(judged: Judged, one: Sums, other: Sums, spread: Vector) -> float:

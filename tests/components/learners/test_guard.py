@@ -1,6 +1,7 @@
 """The guard: it says of a policy whether its own log puts it below the best logger."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,9 +78,14 @@ def test_of_actions_that_nobody_takes_nothing_is_known() -> None:
 
 
 def test_a_gain_that_may_be_chance_is_not_shown() -> None:
-    found = Guard(0, 0.5, 0.01, 0.02, 900.0, 1000, adds=False)
+    found = Guard(0, 0.5, 0.01, 0.02, 0.0, 900.0, 1000, adds=False)
     assert found.short() == "not shown to be better than logger-1"
     assert "naive is not shown to be better than logger-1: it loses 0.010 less" in str(found.line("naive"))
+    sure = Guard(0, 0.5, 0.1, 0.02, 0.0, 900.0, 1000, adds=False)
+    assert not sure.in_doubt
+    far = replace(sure, untold=0.07)
+    assert far.in_doubt
+    assert "with a standard error of 0.020, and no row tells of 0.070" in str(far.line("naive"))
 
 
 def test_rows_on_disk_say_the_same(log: TrainingLog, streamed: StreamedLog) -> None:

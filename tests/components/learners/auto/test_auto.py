@@ -75,6 +75,11 @@ def test_without_the_loggers_policies_a_copy_stands_for_the_best(log: TrainingLo
     assert learned.verdict is not None
     assert learned.verdict.chosen is None
     assert "what acts as it is a copy, learned from what it did" in learned.notes[-1]
+    name = f"logger-{learned.verdict.best_logger + 1}"
+    reason = "the loggers' policies are not known"
+    assert {f"{name}, sharper": reason, f"{name}, greedy": reason}.items() <= dict(
+        learned.verdict.left_out
+    ).items()
 
 
 def test_weights_alone_are_harder_to_convince(found: tuple[TrainingLog, Learned]) -> None:
