@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.row_scores import RowScores, row_scores
-from multilogger.components.checks.batches import Keys
 from multilogger.components.estimators.checks import check_losses, check_propensities, checked_log_propensity
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.additive_scores import AdditiveFromRows
@@ -18,6 +17,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import CrossFit
 from multilogger.components.log.actions import ActionReader
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.files import ColumnBatch, LogFiles, index_labels
+from multilogger.components.log.keys import Keys
 from multilogger.components.log.parts import PART_BATCH, LogPart
 from multilogger.components.long_log.contexts import ContextTable, Places, context_keys, fold_of
 from multilogger.components.long_log.records import LogFrame, Records

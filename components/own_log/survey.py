@@ -13,6 +13,7 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.features.learn_encoding import EncodingLearner, Limits
 from multilogger.components.log.actions import ActionIds, check_ids, usual_ids
+from multilogger.components.log.keys import Keys
 from multilogger.components.names import check_label
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.read_rows import (
@@ -24,7 +25,7 @@ from multilogger.components.own_log.read_rows import (
     table_of,
 )
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import Hashes, Side, Splitter, context_hashes
+from multilogger.components.own_log.split import Side, Splitter, context_keys
 
 Range = tuple[float, float]
 
@@ -41,7 +42,7 @@ class Outcomes:
 class Survey:
     """What one pass found. `loggers` are names in ascending order of the labels `logger_labels`.
 
-    `rows` (J, 3) counts them by logger and side; `contexts` are the hashes of the context of each row by
+    `rows` (J, 3) counts them by logger and side; `contexts` are the keys of the context of each row by
     side, in the order of the files, empty where every row is a context of its own; `logged` (J,) counts rows
     whose own propensity is known, `all_logged` says that those under every logger are.
     """
@@ -53,7 +54,7 @@ class Survey:
     logger_labels: tuple[object, ...]
     outcomes: Outcomes
     rows: NDArray[np.int64]
-    contexts: tuple[Hashes, Hashes]
+    contexts: tuple[Keys, Keys]
     logged: NDArray[np.int64]
     all_logged: bool
 
@@ -95,7 +96,7 @@ class _Seen:
         self._logged: dict[object, int] = {}
         self._low, self._high = np.inf, -np.inf
         self._gaps = 0
-        self._hashes: tuple[list[Hashes], list[Hashes]] = ([], [])
+        self._hashes: tuple[list[Keys], list[Keys]] = ([], [])
 
     def add(self, rows: Rows, sides: NDArray[np.int8]) -> None:
         mapping = self._mapping
@@ -111,7 +112,7 @@ class _Seen:
             self._rows[label] = self._rows.get(label, np.zeros(len(Side), dtype=np.int64)) + counts
             self._logged[label] = self._logged.get(label, 0) + int(logged[mine].sum())
         if mapping.context is not None:
-            hashes = context_hashes(rows, mapping)
+            hashes = context_keys(rows, mapping)
             self._hashes[0].append(hashes[known])
             self._hashes[1].append(hashes[~known])
 
@@ -222,7 +223,7 @@ def order_labels(label: object) -> tuple[str, object]:
     return ("" if isinstance(label, int | float) else type(label).__name__, label)
 
 
-def _joined(parts: Sequence[Hashes]) -> Hashes:
+def _joined(parts: Sequence[Keys]) -> Keys:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
 
 

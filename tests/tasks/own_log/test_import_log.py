@@ -128,8 +128,11 @@ def test_a_given_split_is_kept(tmp_path: Path) -> None:
     assert int(rows_of(made)["validation"].sum()) == 150
 
 
-def test_rows_of_a_context_stay_together(tmp_path: Path) -> None:
-    frame = pd.concat([shop_frame(300).assign(visit=[f"v{i}" for i in range(300)])] * 2, ignore_index=True)
+@pytest.mark.parametrize(
+    "visits", [[f"v{i}" for i in range(300)], np.arange(300, dtype=np.uint64) + np.uint64(2**64 - 300)]
+)
+def test_rows_of_a_context_stay_together(visits: Any, tmp_path: Path) -> None:
+    frame = pd.concat([shop_frame(300).assign(visit=visits)] * 2, ignore_index=True)
     frame.to_parquet(tmp_path / "shop.parquet")
     made = imported(tmp_path / "shop.parquet", tmp_path / "made", context="visit")
     rows, test = rows_of(made), rows_of(made, "test")
@@ -199,6 +202,7 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
         (FRAME, {"propensities": "p_new,p_old"}, "give 2 propensities a row, the log has 3 loggers; give"),
         (FRAME, {"propensities": "p_old,p_new,p_random"}, "in its place among all loggers; order them as"),
         (FRAME.assign(v=FRAME.index % 50), {"context": "v"}, "its features are not those of an earlier row"),
+        (FRAME.assign(v=[[1]] * 600), {"context": "v"}, "column 'v' (context) must hold one id per row, got"),
         (FRAME.assign(part="best"), {"split_column": "part"}, "must say train, validation or test, it is"),
         (FRAME.head(0), {}, "the log has no rows; check the filter that made it"),
     ],
