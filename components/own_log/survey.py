@@ -1,5 +1,6 @@
 """The first pass over a log: what its columns hold, who acted, what was done, and how much is missing."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from multilogger.components.estimators.checks import check_losses
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.features.learn_encoding import EncodingLearner, Limits
-from multilogger.components.log.actions import ActionIds, check_ids, usual_ids
+from multilogger.components.log.actions import ActionIds, check_ids, id_key, usual_ids
 from multilogger.components.log.keys import Keys
 from multilogger.components.names import check_label
 from multilogger.components.own_log.mapping import Mapping
@@ -129,7 +130,7 @@ class _Seen:
     def _add_actions(self, rows: Rows) -> None:
         if not self._mapping.labels:
             for one in labelled(rows, self._mapping.action[0], "action").values:
-                self._actions[isinstance(one, bool), one] = one
+                self._actions[id_key(one)] = one
             return
         width = label_vectors(rows, self._mapping).shape[1]
         if self._labels not in (0, width):
@@ -213,7 +214,7 @@ def listed_ids(stated: Sequence[str], found: Sequence[object]) -> list[object]:
     known = {str(one): one for one in found}
     kind = type(found[0])
     return [
-        known.get(name, int(name) if kind is int and name.lstrip("-").isdecimal() else name)
+        known.get(name, int(name) if kind is int and re.fullmatch(r"-?\d+", name) else name)
         for name in stated
     ]
 

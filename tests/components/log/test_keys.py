@@ -49,6 +49,6 @@ def test_ids_that_are_no_text_are_told(ids: Any) -> None:
 
 def test_equal_features_have_equal_keys() -> None:
     x = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    wordy = sparse.csr_array((np.float32([0, 1, 1, 1, 1]), [0, 1, 1, 0, 1], [0, 2, 3, 4, 5]), shape=(4, 2))
-    for keys in (feature_keys(x), feature_keys(wordy)):
+    kept = sparse.csr_array((np.array([0.0, 1, 1, 1, 1]), [0, 1, 1, 0, 1], [0, 2, 3, 4, 5]), shape=(4, 2))
+    for keys in (feature_keys(x), feature_keys(kept)):
         assert keys[0] == keys[1] == keys[3] != keys[2]
