@@ -203,7 +203,7 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
         (FRAME, {"propensities": "p_new,p_old"}, "give 2 propensities a row, the log has 3 loggers; give"),
         (FRAME, {"propensities": "p_old,p_new,p_random"}, "in its place among all loggers; order them as"),
         (FRAME.assign(v=FRAME.index % 50), {"context": "v"}, "its features are not those of an earlier row"),
-        (FRAME.assign(v=pd.Series([[1]] * 600)), {"context": "v"}, "column 'v' (context) must hold one id per row, got"),
+        (FRAME.assign(v=pd.Series([[1]] * 600)), {"context": "v"}, "column 'v' (context) must hold one"),
         (FRAME.assign(part="best"), {"split_column": "part"}, "must say train, validation or test, it is"),
         (FRAME.head(0), {}, "the log has no rows; check the filter that made it"),
     ],
