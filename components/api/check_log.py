@@ -11,7 +11,7 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.companions import REMEDY, estimated_note, estimated_shares, known_table
 from multilogger.components.api.policy import as_policy
-from multilogger.components.checks.batches import CheckBatch, LogFacts, Places, feature_keys, mixed
+from multilogger.components.checks.batches import CheckBatch, LogFacts, Places
 from multilogger.components.checks.check import check
 from multilogger.components.checks.drift import block_edges
 from multilogger.components.checks.findings import Finding
@@ -27,6 +27,7 @@ from multilogger.components.evaluation.support import (
     support_warnings,
 )
 from multilogger.components.log.files import BATCH_ROWS
+from multilogger.components.log.keys import feature_keys, mixed
 from multilogger.components.log.memory import densify
 
 

@@ -3,18 +3,17 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.estimators.weights import log_mixture
+from multilogger.components.log.keys import Keys
 
-Keys = NDArray[np.uint64]
 Places = NDArray[np.int64]
 GROUPS = 100  # of contexts, whose sums are as good as independent
 
@@ -89,27 +88,6 @@ class CheckedLog(Protocol):
     def facts(self) -> LogFacts: ...
 
     def batches(self) -> Iterator[CheckBatch]: ...
-
-
-def mixed(numbers: NDArray[Any]) -> Keys:
-    """Whole numbers as keys that look random, the same number always the same key (splitmix64)."""
-    key = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(key ^ (key >> np.uint64(31)))
-
-
-def feature_keys(x: Any) -> Keys:
-    """A key per row of features (m, d), dense or sparse; equal rows have equal keys."""
-    factors = mixed(np.arange(x.shape[1], dtype=np.uint64)) | np.uint64(1)
-    if sparse.issparse(x):
-        matrix: Any = x
-        table: Any = sparse.csr_array(matrix)
-        bits = mixed(np.asarray(table.data, dtype=np.float32).view(np.uint32)) * factors[table.indices]
-        sums = np.r_[np.uint64(0), np.cumsum(bits, dtype=np.uint64)]
-        return mixed(sums[table.indptr[1:]] - sums[table.indptr[:-1]])
-    bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32).astype(np.uint64)
-    return mixed((bits * factors).sum(axis=1, dtype=np.uint64))
 
 
 def indicators(batch: CheckBatch) -> Iterator[tuple[Places, Places]]:

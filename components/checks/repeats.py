@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.checks.batches import CheckBatch, Keys, LogFacts, mixed
+from multilogger.components.checks.batches import CheckBatch, LogFacts
 from multilogger.components.checks.findings import LEVEL, Finding
 from multilogger.components.evaluation.guards import FEWEST_CONTEXTS
+from multilogger.components.log.keys import Keys, mixed
 
 MOST_ROWS = 200_000
 LEAST_SHARE = 0.002  # of rows that are copies

@@ -13,12 +13,12 @@ import torch
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.auto.judge import judge
-from multilogger.components.learners.auto.lots import lots
 from multilogger.components.learners.auto.verdict import Gain, best_logger, reward_gain, structure_gain
 from multilogger.components.learners.loss_models.additive import base_rates
 from multilogger.components.learners.loss_models.additive_rows import RowSums
 from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
 from multilogger.components.log.disk import LearnerLog
+from multilogger.components.log.lots import lots
 
 ENOUGH_ROWS = 100.0  # effective ones; below it product weights of label vectors are not relied on
 FEWEST_ROWS = 10.0  # effective ones; below it weights say nothing

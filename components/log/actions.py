@@ -124,10 +124,10 @@ def ids_of(action: Actions, ids: ActionIds, space: ActionSpace) -> NDArray[Any]:
     return action if space.action_shape else _array(ids)[action]
 
 
-def places_of(wanted: Iterable[Any], ids: ActionIds) -> NDArray[np.int64]:
+def places_of(wanted: Iterable[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
     """Where each of the wanted ids stands among all, -1 for one that is not there: (wanted,)."""
-    place = {_key(one): number for number, one in enumerate(ids)}
-    return np.array([place.get(_key(one), -1) for one in wanted], dtype=np.int64)
+    place = {id_key(one): number for number, one in enumerate(ids)}
+    return np.array([place.get(id_key(one), -1) for one in wanted], dtype=np.int64)
 
 
 def _array(ids: ActionIds) -> NDArray[Any]:
@@ -136,8 +136,8 @@ def _array(ids: ActionIds) -> NDArray[Any]:
     return array if array.dtype.kind in "biuU" else np.array(ids, dtype=object)
 
 
-def _key(one: Any) -> tuple[bool, Any]:
-    """Python takes True for 1."""
+def id_key(one: Any) -> tuple[bool, Any]:
+    """What tells ids apart in a dict: Python takes True for 1."""
     return isinstance(one, bool), one
 
 

@@ -1,6 +1,5 @@
 """The contexts of rows as keys of 64 bits: rows of one context have one key, and keys look random."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.checks.batches import Keys, mixed
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import ContextLogits
 from multilogger.components.evaluation.loss_models.cross_fitting import FOLDS
 from multilogger.components.log.files import ColumnBatch
+from multilogger.components.log.keys import Keys, id_keys, mixed, row_keys
 
 Places = NDArray[np.int64]
 
@@ -20,8 +19,7 @@ Places = NDArray[np.int64]
 def context_keys(chunk: ColumnBatch, column: str | None) -> Keys:
     """One key per context; rows of a log without contexts have one each."""
     if column is None:
-        file = np.uint64(zlib.crc32(chunk.where.encode())) << np.uint64(32)
-        return mixed(chunk.rows.astype(np.uint64) + file)
+        return row_keys(chunk.where, chunk.rows)
     import pyarrow as pa
 
     values = chunk.batch.column(column)
@@ -34,14 +32,7 @@ def context_keys(chunk: ColumnBatch, column: str | None) -> Keys:
         if gaps := int(np.isnan(numbers).sum()):
             raise BadInput(f"column 'context' is NaN in {gaps} rows; fill it in, or leave the column out")
         return mixed((numbers + 0.0).view(np.uint64))  # 0.0 and -0.0 are one
-    if pa.types.is_integer(values.type):
-        return mixed(np.asarray(values).astype(np.int64).view(np.uint64))
-    import pandas as pd
-
-    encoded = values.cast(pa.string()).dictionary_encode()
-    words = np.asarray(encoded.dictionary.to_pylist(), dtype=object)
-    hashes = np.asarray(pd.util.hash_array(words), dtype=np.uint64)
-    return np.asarray(hashes[np.asarray(encoded.indices)])
+    return id_keys(values, "column 'context'")
 
 
 def fold_of(keys: Keys, salt: int) -> Places:

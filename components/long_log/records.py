@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.checks.batches import Keys
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.context_sums import AdditiveScores, ScoredLog
+from multilogger.components.log.keys import Keys
 
 Records = NDArray[Any]
 USUAL = (

@@ -4,7 +4,7 @@ The loggers' means need no weights. Differences are resampled with the policy's 
 owe to the same contexts cancels.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,8 +59,7 @@ def against_loggers(
     """Compare by a log that neither the policy nor the choice of the logger `best` has seen."""
     if log.log_average is None:
         raise BadInput("a comparison with loggers needs the propensities under every logger; complete them")
-    plain = replace(log)
-    strata = context_sums(plain, np.inf, ModelledLoss(np.zeros(log.rows), log.delta))
+    strata = context_sums(log, np.inf, ModelledLoss(np.zeros(log.rows), log.delta))
     compared = _Compared(log.counts, balanced=True, dr=False)
     points = compared(total_sums(strata, log.loggers))
     drawn = resample(strata, compared, replicates, level, rng)

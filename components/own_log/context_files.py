@@ -93,18 +93,3 @@ def _mapped(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[
     if 0 in shape:  # an empty file cannot be mapped
         return np.empty(shape, dtype=kind)
     return np.memmap(path, dtype=kind, mode="r", shape=shape)
-
-
-def fingerprints(x: Features) -> NDArray[np.uint64]:
-    """A number per row that rows of equal features share, and others all but never: (n,)."""
-    random = np.random.default_rng(0).integers(1, 2**63, size=int(x.shape[1]), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        if isinstance(x, np.ndarray):
-            bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32).astype(np.uint64)
-            return np.asarray((bits * random).sum(axis=1, dtype=np.uint64), dtype=np.uint64)
-        data: NDArray[np.float32] = np.asarray(x.data, dtype=np.float32)
-        terms = data.view(np.uint32).astype(np.uint64) * random.take(np.asarray(x.indices))
-        total: NDArray[np.uint64] = np.zeros(len(terms) + 1, dtype=np.uint64)
-        np.cumsum(terms, out=total[1:])
-        ends: NDArray[np.int64] = np.asarray(x.indptr, dtype=np.int64)
-        return np.asarray(total[ends[1:]] - total[ends[:-1]], dtype=np.uint64)

@@ -11,7 +11,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import PROPENSITY_TOLERANCE, checked_log_propensity
 from multilogger.components.features.frames import Rows
-from multilogger.components.log.actions import ActionIds
+from multilogger.components.log.actions import ActionIds, places_of
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.own_log.mapping import Mapping
 
@@ -73,8 +73,7 @@ def actions_of(rows: Rows, mapping: Mapping, space: ActionSpace, ids: ActionIds)
     if space.action_shape:
         return checked_actions(label_vectors(rows, mapping), space, rows.where, rows.numbers_of_rows)
     found = labelled(rows, mapping.action[0], "action")
-    place = {_key(one): number for number, one in enumerate(ids)}
-    numbers = np.array([place.get(_key(value), -1) for value in found.values], dtype=np.int64)[found.place]
+    numbers = places_of(found.values, ids)[found.place]
     if (wrong := np.flatnonzero(numbers < 0)).size:
         value = found.values[found.place[wrong[0]]]
         raise BadInput(
@@ -82,11 +81,6 @@ def actions_of(rows: Rows, mapping: Mapping, space: ActionSpace, ids: ActionIds)
             "add it, or drop the row"
         )
     return numbers.astype(space.action_type)
-
-
-def _key(one: Any) -> tuple[bool, Any]:
-    """Python takes True for 1."""
-    return isinstance(one, bool), one
 
 
 def outcomes_of(rows: Rows, mapping: Mapping) -> Vector:

@@ -4,7 +4,6 @@ Draws are by a hash of the context's id, or of the file and the row, so that a r
 how many rows are read at a time.
 """
 
-import zlib
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -12,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.errors import BadInput, first_line
+from multilogger.components.errors import BadInput
 from multilogger.components.features.frames import Rows, is_time, is_word
-from multilogger.components.log.unreadable import READ_ERRORS
+from multilogger.components.log.keys import Keys, id_keys, mixed, row_keys
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.source import OpenSource
-
-Hashes = NDArray[np.uint64]
 
 
 class Side(IntEnum):
@@ -75,10 +72,10 @@ class Splitter:
             return late + (at > self.last_validation).astype(np.int8)
         if self.plan.by is SplitBy.GIVEN:
             return self._given(rows)
-        identity = context_hashes(rows, self.mapping) ^ np.uint64(self.plan.seed)
+        identity = context_keys(rows, self.mapping) ^ np.uint64(self.plan.seed)
         return self._drawn(identity, _share(identity, 1) < self.plan.test)
 
-    def _drawn(self, identity: Hashes, test: NDArray[np.bool_]) -> Sides:
+    def _drawn(self, identity: Keys, test: NDArray[np.bool_]) -> Sides:
         kept_aside = _share(identity, 2) < self.plan.validation
         return np.where(test, Side.TEST, np.where(kept_aside, Side.VALIDATION, Side.TRAIN)).astype(np.int8)
 
@@ -87,7 +84,7 @@ class Splitter:
 
         name = str(self.mapping.split)
         if pa.types.is_boolean(rows.kind(name)):
-            identity = context_hashes(rows, self.mapping) ^ np.uint64(self.plan.seed)
+            identity = context_keys(rows, self.mapping) ^ np.uint64(self.plan.seed)
             return self._drawn(identity, rows.numbers(name, "split") == 1)
         if not is_word(rows.kind(name)):
             raise BadInput(
@@ -134,39 +131,18 @@ def times(rows: Rows, mapping: Mapping) -> Vector:
     return found
 
 
-def context_hashes(rows: Rows, mapping: Mapping) -> Hashes:
-    """A number of 64 bits per context; of rows without an id from their file and place in it."""
+def context_keys(rows: Rows, mapping: Mapping) -> Keys:
+    """One key per context; rows without an id have one each, from their file and place in it: (n,)."""
     if mapping.context is None:
-        start = np.uint64(zlib.crc32(rows.where.encode())) << np.uint64(32)
-        return _mixed(rows.numbers_of_rows.astype(np.uint64) + start)
-    import pandas as pd
-    import pyarrow as pa
-
+        return row_keys(rows.where, rows.numbers_of_rows)
     column = rows.column(mapping.context, "context")
     if column.null_count:
         gap = int(np.flatnonzero(np.asarray(column.is_null()))[0])
         raise BadInput(f"{rows.at(gap)}: {mapping.context!r} is missing; fill it in or drop the row")
-    if pa.types.is_integer(column.type):
-        return _mixed(np.asarray(column.cast(pa.int64())).astype(np.uint64))
-    try:
-        words = np.asarray(column.cast(pa.string()).to_numpy(), dtype=object)
-    except READ_ERRORS as error:
-        raise BadInput(
-            f"{rows.where}: column {mapping.context!r} (context) must hold one id per row, got {column.type} "
-            f"({first_line(error, 120)}); cast it"
-        ) from error
-    return np.asarray(pd.util.hash_array(words), dtype=np.uint64)
+    what = f"{rows.where}: column {mapping.context!r} (context)"
+    return np.concatenate([id_keys(chunk, what) for chunk in column.chunks])
 
 
-def _share(identity: Hashes, stream: int) -> Vector:
+def _share(identity: Keys, stream: int) -> Vector:
     """A number in [0, 1) per identity; streams are independent."""
-    return np.asarray(_mixed(identity + np.uint64(stream)) >> np.uint64(11)) / 2.0**53
-
-
-def _mixed(values: Hashes) -> Hashes:
-    """splitmix64: every bit of the result depends on every bit of the value."""
-    with np.errstate(over="ignore"):
-        z = values + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)
+    return np.asarray(mixed(identity + np.uint64(stream)) >> np.uint64(11)) / 2.0**53

@@ -1,5 +1,6 @@
 """The first pass over a log: what its columns hold, who acted, what was done, and how much is missing."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ from multilogger.components.estimators.checks import check_losses
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.features.learn_encoding import EncodingLearner, Limits
-from multilogger.components.log.actions import ActionIds, check_ids, usual_ids
+from multilogger.components.log.actions import ActionIds, check_ids, id_key, usual_ids
+from multilogger.components.log.keys import Keys
 from multilogger.components.names import check_label
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.read_rows import (
@@ -24,7 +26,7 @@ from multilogger.components.own_log.read_rows import (
     table_of,
 )
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import Hashes, Side, Splitter, context_hashes
+from multilogger.components.own_log.split import Side, Splitter, context_keys
 
 Range = tuple[float, float]
 
@@ -41,7 +43,7 @@ class Outcomes:
 class Survey:
     """What one pass found. `loggers` are names in ascending order of the labels `logger_labels`.
 
-    `rows` (J, 3) counts them by logger and side; `contexts` are the hashes of the context of each row by
+    `rows` (J, 3) counts them by logger and side; `contexts` are the keys of the context of each row by
     side, in the order of the files, empty where every row is a context of its own; `logged` (J,) counts rows
     whose own propensity is known, `all_logged` says that those under every logger are.
     """
@@ -53,7 +55,7 @@ class Survey:
     logger_labels: tuple[object, ...]
     outcomes: Outcomes
     rows: NDArray[np.int64]
-    contexts: tuple[Hashes, Hashes]
+    contexts: tuple[Keys, Keys]
     logged: NDArray[np.int64]
     all_logged: bool
 
@@ -95,7 +97,7 @@ class _Seen:
         self._logged: dict[object, int] = {}
         self._low, self._high = np.inf, -np.inf
         self._gaps = 0
-        self._hashes: tuple[list[Hashes], list[Hashes]] = ([], [])
+        self._hashes: tuple[list[Keys], list[Keys]] = ([], [])
 
     def add(self, rows: Rows, sides: NDArray[np.int8]) -> None:
         mapping = self._mapping
@@ -111,7 +113,7 @@ class _Seen:
             self._rows[label] = self._rows.get(label, np.zeros(len(Side), dtype=np.int64)) + counts
             self._logged[label] = self._logged.get(label, 0) + int(logged[mine].sum())
         if mapping.context is not None:
-            hashes = context_hashes(rows, mapping)
+            hashes = context_keys(rows, mapping)
             self._hashes[0].append(hashes[known])
             self._hashes[1].append(hashes[~known])
 
@@ -128,7 +130,7 @@ class _Seen:
     def _add_actions(self, rows: Rows) -> None:
         if not self._mapping.labels:
             for one in labelled(rows, self._mapping.action[0], "action").values:
-                self._actions[isinstance(one, bool), one] = one
+                self._actions[id_key(one)] = one
             return
         width = label_vectors(rows, self._mapping).shape[1]
         if self._labels not in (0, width):
@@ -212,7 +214,7 @@ def listed_ids(stated: Sequence[str], found: Sequence[object]) -> list[object]:
     known = {str(one): one for one in found}
     kind = type(found[0])
     return [
-        known.get(name, int(name) if kind is int and name.lstrip("-").isdecimal() else name)
+        known.get(name, int(name) if kind is int and re.fullmatch(r"-?\d+", name) else name)
         for name in stated
     ]
 
@@ -222,7 +224,7 @@ def order_labels(label: object) -> tuple[str, object]:
     return ("" if isinstance(label, int | float) else type(label).__name__, label)
 
 
-def _joined(parts: Sequence[Hashes]) -> Hashes:
+def _joined(parts: Sequence[Keys]) -> Keys:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
 
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.features.frames import Rows
+from multilogger.components.log.keys import Keys, feature_keys
 from multilogger.components.log.schema import LogOrigin, LogRows, log_file, log_schema
 from multilogger.components.log.writing import RowWriter
-from multilogger.components.own_log.context_files import ContextWriter, fingerprints
+from multilogger.components.own_log.context_files import ContextWriter
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.read_rows import (
     actions_of,
@@ -24,7 +25,7 @@ from multilogger.components.own_log.read_rows import (
     outcomes_of,
 )
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import Hashes, Side, Splitter, context_hashes, times
+from multilogger.components.own_log.split import Side, Splitter, context_keys, times
 from multilogger.components.own_log.survey import Survey
 
 LOG_FOLDER, CONTEXT_FOLDER, TEST_FOLDER = "log", "contexts", "test"
@@ -71,7 +72,7 @@ def write_log(
 class _Part:
     """One folder: files of every logger, and contexts counted from 0 in the order in which they are met."""
 
-    def __init__(self, folder: Path, name: str, mapping: Mapping, found: Survey, hashes: Hashes) -> None:
+    def __init__(self, folder: Path, name: str, mapping: Mapping, found: Survey, hashes: Keys) -> None:
         self._mapping, self._found, self._stack, self.count = mapping, found, ExitStack(), 0
         self._numbers = _Numbers(hashes) if len(hashes) else None
         self._contexts = self._stack.enter_context(ContextWriter(folder / CONTEXT_FOLDER, found.columns))
@@ -124,7 +125,7 @@ class _Part:
             self._contexts.add(x)
             self.count += len(rows)
             return np.arange(self.count - len(rows), self.count)
-        number, new = self._numbers(context_hashes(rows, self._mapping), fingerprints(x), rows)
+        number, new = self._numbers(context_keys(rows, self._mapping), feature_keys(x), rows)
         self._contexts.add(x[new])
         self.count += len(new)
         return number
@@ -133,7 +134,7 @@ class _Part:
 class _Numbers:
     """Contexts by number in the order in which they are met, from the hashes of their ids."""
 
-    def __init__(self, hashes: Hashes) -> None:
+    def __init__(self, hashes: Keys) -> None:
         self._sorted, first = np.unique(hashes, return_index=True)
         self._number = np.empty(len(first), dtype=np.int64)
         self._number[np.argsort(first)] = np.arange(len(first))
@@ -141,7 +142,7 @@ class _Numbers:
         self._met = 0
 
     def __call__(
-        self, hashes: Hashes, prints: NDArray[np.uint64], rows: Rows
+        self, hashes: Keys, prints: NDArray[np.uint64], rows: Rows
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The numbers of rows' contexts (n,), and which rows are the first of theirs, in order."""
         number = self._number[np.searchsorted(self._sorted, hashes)]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.arrays import Matrix, Vector
+from multilogger.components.actions.arrays import Matrix
 
 KNOTS = 8
 
@@ -32,10 +32,11 @@ class TimeHats:
 
 
 def time_hats(time: NDArray[Any], knots: int = KNOTS) -> TimeHats:
-    """The features of rows by their own times (n,)."""
-    _, rank = np.unique(time, return_inverse=True)
-    order = np.argsort(np.argsort(rank, kind="stable"), kind="stable")
-    return TimeHats(order / max(1, len(order) - 1) * (knots - 1), knots)
+    """The features of rows by their own times (n,), ranked as any other rows are.
+
+    Rows of one time share their rank: the order of rows may tell the action.
+    """
+    return later_hats(time, np.sort(time), knots)
 
 
 def time_columns(time: NDArray[Any], knots: int = KNOTS) -> Matrix:
@@ -43,9 +44,10 @@ def time_columns(time: NDArray[Any], knots: int = KNOTS) -> Matrix:
     return time_hats(time, knots)[:]
 
 
-def later_hats(time: Vector, known: Vector, knots: int = KNOTS) -> TimeHats:
+def later_hats(time: NDArray[Any], known: NDArray[Any], knots: int = KNOTS) -> TimeHats:
     """The features of other rows by their times (n,), ranked among the sorted times `known`.
 
+    A time that is known more than once has the middle of its ranks.
     Choice: what lies after all of them is taken as the last, so that a logger stays as it was when it was
     seen last.
     """

@@ -21,7 +21,7 @@ from multilogger.components.log.memory import densify
 from multilogger.components.own_log.against_loggers import HEADLINE, AgainstLoggers, against_loggers
 from multilogger.components.own_log.context_files import load_contexts
 from multilogger.components.own_log.write_log import CONTEXT_FOLDER, LOG_FOLDER, TEST_FOLDER
-from multilogger.tasks.dataset_files import load_facts
+from multilogger.tasks.dataset_files import DatasetFacts, load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
@@ -147,9 +147,7 @@ def _held_out(settings: EstimateSettings, learned: "LearnedPolicy", data: Artifa
     compared = against_loggers(
         scored.log, int(np.argmin(losses)), settings.bootstrap, settings.level, rng.spawn(1)[0]
     )
-    return _report(learned, result, compared, facts.loggers, settings.level).model_copy(
-        update={"max_loss": facts.max_loss, "reward_range": facts.reward_range}
-    )
+    return _report(learned, result, compared, facts, settings.level)
 
 
 def _scored(
@@ -172,9 +170,10 @@ def _report(
     learned: "LearnedPolicy",
     result: PolicyEvaluation,
     compared: AgainstLoggers,
-    names: tuple[str, ...],
+    facts: DatasetFacts,
     level: float,
 ) -> HeldOut:
+    names = facts.loggers
     lines = {row.name: estimate_line(row) for row in result.estimates}
     headline = next(row for row in result.estimates if row.name == HEADLINE)
     return HeldOut(
@@ -198,8 +197,8 @@ def _report(
             name: {part: _finite(value) for part, value in line.items() if not isinstance(value, str)}
             for name, line in lines.items()
         },
-        max_loss=0.0,
-        reward_range=None,
+        max_loss=facts.max_loss,
+        reward_range=facts.reward_range,
         largest_loss=learned.space.largest_loss,
     )
 

@@ -59,7 +59,8 @@ def all_logged(settings: PropensitiesSettings, inputs: Mapping[str, Artifact]) -
     return "all propensities were logged"
 
 
-@stage("propensities", version=2, skip=all_logged)
+# 3: rows of one time stand at one place in time.
+@stage("propensities", version=3, skip=all_logged)
 def complete_propensities(settings: PropensitiesSettings, log: Artifact, run: StageRun) -> None:
     """Estimate the propensities that a log lacks, cross-fitted and calibrated, and check those it has."""
     facts, folders = load_facts(log), (log.folder, log.folder / TEST_FOLDER)

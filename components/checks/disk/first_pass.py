@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.checks.drift import block_edges
 from multilogger.components.errors import BadInput
+from multilogger.components.log.actions import places_of
 from multilogger.components.own_log.read_rows import Labelled
-from multilogger.components.own_log.survey import listed_ids
+from multilogger.components.own_log.survey import listed_ids, order_labels
 
 MOST_TIMES = 100_000
 
@@ -36,8 +37,7 @@ class Found:
         return np.array([self.loggers.index(one) for one in who.values], dtype=np.int64)[who.place]
 
     def action_of(self, done: Labelled) -> NDArray[np.int64]:
-        place = {_key(one): number for number, one in enumerate(self.actions)}
-        return np.array([place[_key(one)] for one in done.values], dtype=np.int64)[done.place]
+        return places_of(done.values, self.actions)[done.place]
 
     def log_share(self, logger: NDArray[np.int64], action: Actions) -> Vector:
         """Log of the share of the action, or of all its labels, among the rows of the logger: (m,)."""
@@ -91,14 +91,14 @@ class FirstPass:
     def found(self, label_names: Sequence[str] | None) -> Found:
         if not self._counts:
             raise BadInput("the log has no rows; check the filter that made it")
-        loggers = sorted(self._counts, key=_key)
+        loggers = sorted(self._counts, key=order_labels)
         counts = np.array([self._counts[name] for name in loggers], dtype=np.float64)
         actions: Sequence[Any]
         if self._labels:
             taken = np.stack([self._sums[name] for name in loggers])
             actions = label_names or [f"action_{i}" for i in range(taken.shape[1])]
         else:
-            seen = sorted({action for _, action in self._pairs}, key=_key)
+            seen = sorted({action for _, action in self._pairs}, key=order_labels)
             if len(seen) < 2 and len(self._stated) < 2:
                 raise BadInput(
                     f"the action is {seen[0]!r} in every row; a choice needs two actions or more: list those "
@@ -125,8 +125,3 @@ class FirstPass:
             unlogged=frozenset(self._unlogged),
             edges=None if times is None else block_edges(times),
         )
-
-
-def _key(one: Any) -> tuple[str, Any]:
-    """Python takes True for 1, and cannot order numbers and words."""
-    return type(one).__name__, one

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES
-from multilogger.components.checks.batches import CheckBatch, LogFacts, feature_keys, mixed
+from multilogger.components.checks.batches import CheckBatch, LogFacts
 from multilogger.components.checks.check import check
 from multilogger.components.checks.disk.first_pass import FirstPass, Found
 from multilogger.components.checks.findings import Finding
@@ -23,6 +23,7 @@ from multilogger.components.features.encode import finite_numbers
 from multilogger.components.features.frames import Rows, is_time, is_word
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import is_list
+from multilogger.components.log.keys import feature_keys, mixed
 from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.read_rows import (
@@ -35,7 +36,7 @@ from multilogger.components.own_log.read_rows import (
     table_of,
 )
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import context_hashes, times
+from multilogger.components.own_log.split import context_keys, times
 from multilogger.components.own_log.survey import Stated, stated_by
 
 WORDS = 2**20  # numbers that words are told apart by
@@ -162,7 +163,7 @@ class LogOnDisk:
     def _contexts(self, rows: Rows, x: NDArray[np.float32]) -> NDArray[np.uint64]:
         if self._mapping.context is None and x.shape[1]:
             return feature_keys(x)
-        return mixed(context_hashes(rows, self._mapping))
+        return mixed(context_keys(rows, self._mapping))
 
 
 def feature_of(rows: Rows, name: str) -> Matrix:

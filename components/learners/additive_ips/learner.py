@@ -24,12 +24,13 @@ from multilogger.components.estimators.additive_weights import (
 )
 from multilogger.components.learners.additive_ips.method import AdditiveIpsSettings, Family
 from multilogger.components.learners.reg.divergence_estimator import check_loggers_known
-from multilogger.components.learners.smooth.own_rows import OwnRows, mean_of
+from multilogger.components.learners.smooth.mean_of import mean_of
 from multilogger.components.learners.training.batch_learner import BatchLearner
 from multilogger.components.learners.training.objectives import NAIVE
 from multilogger.components.learners.training.record import EpochRecord, OwnRisks, Risk
 from multilogger.components.learners.training.row_batches import RowBatch
 from multilogger.components.log.disk import LearnerLog, StreamedLog
+from multilogger.components.log.lots import Lot
 
 
 class AdditiveIpsLearner(BatchLearner):
@@ -84,7 +85,7 @@ class AdditiveIpsLearner(BatchLearner):
         """The mean of scale_j W (delta - c) + c, c the mean loss: weights have the mean 1."""
         centre = float(np.mean(self.measure.mean_losses()))
 
-        def values(rows: OwnRows) -> Vector:
+        def values(rows: Lot) -> Vector:
             w = weights.of(rows.context, rows.logger, rows.action)
             return np.asarray(scale[rows.logger] * w * (rows.delta - centre) + centre)
 

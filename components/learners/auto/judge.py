@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.components.learners.auto.lots import lots, own_sums
+from multilogger.components.learners.auto.lots import own_sums
 from multilogger.components.learners.auto.weighers import (
     ChoiceWeigher,
     LabelWeigher,
@@ -35,6 +35,7 @@ from multilogger.components.learners.auto.weighers import (
 )
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import LearnerLog, PolicyTable
+from multilogger.components.log.lots import lots
 
 MOST_WEIGHT = 1e9  # a cut of weights lowers V of a policy, and so claims less of it
 SAME = 1e-3  # of log propensities: what is logged and what the policy of a logger says

@@ -1,58 +1,12 @@
-"""The rows of a log in memory or on disk, both sides of the split, as the judge of a portfolio reads them."""
+"""What the judge of a portfolio sums up of all rows of a log, in memory or on disk."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multilogger.components.actions.arrays import Actions, Matrix, Vector
-from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.log.disk import LearnerLog, StreamedLog
-
-
-class Lot(NamedTuple):
-    """Some rows of one side, with log h_j of their own logger and log h_avg of that side.
-
-    The side's loggers have `counts` (J,) rows.
-    """
-
-    context: NDArray[np.int64]
-    logger: Loggers
-    action: Actions
-    delta: Vector
-    log_propensity: Vector
-    log_average: Vector
-    counts: Vector
-
-
-def lots(log: LearnerLog) -> Iterator[Lot]:
-    """All rows of a log once."""
-    if isinstance(log, StreamedLog):
-        for chunk in log.chunks():
-            counts = log.side(chunk.validation).counts
-            logger = np.full(len(chunk.delta), chunk.logger)
-            yield Lot(
-                chunk.context,
-                logger,
-                chunk.action,
-                chunk.delta,
-                chunk.log_propensity,
-                chunk.log_average,
-                counts,
-            )
-        return
-    for validation in (False, True):
-        part = log.part(validation)
-        yield Lot(
-            part.context,
-            part.logger,
-            part.action,
-            part.delta,
-            part.log_propensity,
-            part.log_average,
-            part.counts,
-        )
+from multilogger.components.log.lots import lots
 
 
 class OwnSums(NamedTuple):

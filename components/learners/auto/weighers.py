@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.estimators.additive_weights import label_variances
 from multilogger.components.estimators.weights import log_mixture
-from multilogger.components.learners.auto.lots import Lot, all_counts
+from multilogger.components.learners.auto.lots import all_counts
 from multilogger.components.log.disk import LearnerLog
+from multilogger.components.log.lots import Lot
 
 TRUSTED_WEIGHT = 100.0  # of whole actions in D
 LEAST_VARIANCE = 0.005  # of a label

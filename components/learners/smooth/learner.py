@@ -15,13 +15,14 @@ from multilogger.components.estimators.smoothing import implicit_weights, log_sm
 from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.learners.smooth.ix import IxSettings
 from multilogger.components.learners.smooth.ls import LsSettings
-from multilogger.components.learners.smooth.own_rows import OwnRows, mean_of
+from multilogger.components.learners.smooth.mean_of import mean_of
 from multilogger.components.learners.training.batch_learner import BatchLearner
 from multilogger.components.learners.training.objectives import BALANCED
 from multilogger.components.learners.training.record import FINITE_CLIP, EpochRecord, OwnRisks, Risk
 from multilogger.components.learners.training.row_batches import RowBatch
 from multilogger.components.learners.training.settings import DescentSettings
 from multilogger.components.log.disk import LearnerLog, PolicyTable
+from multilogger.components.log.lots import Lot
 
 
 class SmoothedLearner(BatchLearner):
@@ -44,7 +45,7 @@ class SmoothedLearner(BatchLearner):
         """With the smoothed reward of both sides."""
         policy, largest = PolicyTable.of(self.log.space, self.snapshot().logits), self.measure.largest_loss
 
-        def risk(rows: OwnRows) -> Vector:
+        def risk(rows: Lot) -> Vector:
             log_target = policy.log_probability(rows.context, rows.action)
             rewards = (1.0 - rows.delta / largest).clip(0.0, 1.0)
             return largest * (1.0 - self.values(log_target, rows.log_average, rewards))

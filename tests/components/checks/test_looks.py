@@ -10,11 +10,11 @@ from scipy import sparse
 import multilogger as ml
 from multilogger.components.api.check_log import LogInMemory
 from multilogger.components.checks import repeats as repeats_module
-from multilogger.components.checks.batches import feature_keys
 from multilogger.components.checks.drift import block_edges
 from multilogger.components.checks.repeats import Repeats
 from multilogger.components.checks.sample import Sample
 from multilogger.components.log import files
+from multilogger.components.log.keys import feature_keys
 
 
 def codes(log: ml.BanditLog) -> list[str]:

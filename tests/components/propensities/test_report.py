@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multilogger.components.propensities.complete import CompletedPropensities
-from multilogger.components.propensities.time import later_hats, time_columns
+from multilogger.components.propensities.time import time_columns
 from tests.components.propensities.simulated import simulate, softmax_logger, uniform
 
 
@@ -58,12 +58,3 @@ def test_logger_that_changes_over_time_needs_the_time() -> None:
     timed = log.complete(extra=time_columns(time)).report.loggers[0]
     assert plain.log_likelihood < -0.68
     assert timed.log_likelihood > -0.45
-    hats = time_columns(np.array([3, 1, 2]), knots=3)
-    np.testing.assert_allclose(hats[:], [[0, 0, 1], [1, 0, 0], [0, 1, 0]])
-
-
-def test_later_rows_are_ranked_among_the_known_ones() -> None:
-    known = np.array([10.0, 20.0, 30.0, 30.0, 50.0])
-    hats = later_hats(np.array([10.0, 50.0, 30.0, 99.0, -1.0]), known, knots=3)[:]
-    expected = np.array([[1, 0, 0], [0, 0, 1], [0, 0.75, 0.25], [0, 0, 1], [1, 0, 0]])
-    np.testing.assert_allclose(hats, expected)

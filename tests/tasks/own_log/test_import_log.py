@@ -128,8 +128,11 @@ def test_a_given_split_is_kept(tmp_path: Path) -> None:
     assert int(rows_of(made)["validation"].sum()) == 150
 
 
-def test_rows_of_a_context_stay_together(tmp_path: Path) -> None:
-    frame = pd.concat([shop_frame(300).assign(visit=[f"v{i}" for i in range(300)])] * 2, ignore_index=True)
+@pytest.mark.parametrize(
+    "visits", [[f"v{i}" for i in range(300)], np.arange(300, dtype=np.uint64) + np.uint64(2**64 - 300)]
+)
+def test_rows_of_a_context_stay_together(visits: Any, tmp_path: Path) -> None:
+    frame = pd.concat([shop_frame(300).assign(visit=visits)] * 2, ignore_index=True)
     frame.to_parquet(tmp_path / "shop.parquet")
     made = imported(tmp_path / "shop.parquet", tmp_path / "made", context="visit")
     rows, test = rows_of(made), rows_of(made, "test")
@@ -179,6 +182,7 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
         (FRAME, {"loss": "click"}, "the outcome came twice, as --reward and --loss; give one of them"),
         (FRAME, {"reward_range": "0.5,1"}, "shop.parquet, row 0: the reward is 0, outside --reward-range"),
         (FRAME, {"actions": "jam,pie"}, "is not among the 2 of --all-actions; add it, or drop the row"),
+        (FRAME.assign(item_id=FRAME.index % 2), {"actions": "0,1,--5"}, "must be of one kind, got int and"),
         (FRAME, {"split_by": "time"}, "a split by time needs the column of times; name it with --time"),
         (FRAME, {"split_by": "time", "time": "user_country"}, "'user_country' (time) must hold times or num"),
         (FRAME, {"split_by": "given"}, "name it with --split-column"),
@@ -199,6 +203,7 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
         (FRAME, {"propensities": "p_new,p_old"}, "give 2 propensities a row, the log has 3 loggers; give"),
         (FRAME, {"propensities": "p_old,p_new,p_random"}, "in its place among all loggers; order them as"),
         (FRAME.assign(v=FRAME.index % 50), {"context": "v"}, "its features are not those of an earlier row"),
+        (FRAME.assign(v=pd.Series([[1]] * 600)), {"context": "v"}, "column 'v' (context) must hold one"),
         (FRAME.assign(part="best"), {"split_column": "part"}, "must say train, validation or test, it is"),
         (FRAME.head(0), {}, "the log has no rows; check the filter that made it"),
     ],

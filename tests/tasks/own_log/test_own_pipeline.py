@@ -110,6 +110,7 @@ def test_from_a_log_to_a_policy_that_takes_the_raw_frame(tmp_path: Path) -> None
     found = load_held_out(scores)
     assert set(found.loggers) == {"new", "old", "random"}
     assert found.best == "new"
+    assert (found.max_loss, found.reward_range) == (1.0, (0.0, 1.0))
     assert found.policy.value is not None
     assert found.policy.low is not None
     assert found.policy.low < found.policy.value
