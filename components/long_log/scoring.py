@@ -1,5 +1,6 @@
 """The rows of a part of a log under a policy: read once, each with the figures that an evaluation sums up."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,6 @@ from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.row_scores import RowScores, row_scores
 from multilogger.components.estimators.checks import check_losses, check_propensities, checked_log_propensity
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.additive_scores import AdditiveFromRows
 from multilogger.components.evaluation.context_logits import Policy
 from multilogger.components.evaluation.loss_models.cross_fitting import CrossFitted, ModelRows
@@ -128,10 +128,19 @@ class Scorer:
         if self.frame.balanced:
             table = rows.chunk.log_propensities(self.reader.files.columns)
             check_propensities(table, rows.log_propensity, rows.logger, self.frame.names, rows.chunk.where)
-            found["log_average"] = log_mixture(table, self.frame.counts)
+            found["log_average"] = _log_mixture(table, self.frame.counts)
         if self.model is not None:
             modelled = self.model.predict(rows.model_rows(self.model_context(rows)))
             found["q_logged"], found["q_target"] = modelled.q_logged, modelled.q_target
         if self.additive is not None:
             weighed = self.additive.weigh(rows.context, rows.logger, rows.action)
             found["own"], found["balanced"] = weighed.own, weighed.balanced
+
+
+def _log_mixture(table: Matrix, counts: Vector) -> Vector:
+    """`log_mixture` of `estimators/weights.py` to the last few bits, without its checks: (n,)."""
+    largest = table.max(axis=1)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore"):
+        mixed = np.log(np.exp(table - largest[:, None]) @ (counts / counts.sum()))
+    return np.where(np.isneginf(mixed), -math.inf, mixed + largest)
