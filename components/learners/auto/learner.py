@@ -14,6 +14,9 @@ to fail for every time that it may be judged, also where no contest is wanted.
 import dataclasses
 import math
 
+import numpy as np
+
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.auto.contest import Contest
 from multilogger.components.learners.auto.method import AutoSettings
 from multilogger.components.learners.auto.screening import Candidate, Screening, screen, shares
@@ -44,6 +47,7 @@ class AutoLearner:
         self.verdict: Verdict | None = None
         self.screening: Screening | None = None
         self.is_copy = False
+        self.judged_by: Matrix | None = None
 
     @property
     def fitted(self) -> bool:
@@ -109,6 +113,10 @@ class AutoLearner:
         """What was found of every start of its loss model."""
         return self.model.starts()
 
+    def blind_logits(self) -> Matrix | None:
+        """Those that the chosen policy was judged by; a contest's are blind at the contexts that judge it."""
+        return self.judged_by
+
     def _screen(self) -> Screening:
         """Judge what needs no contest, once."""
         if self.screening is None:
@@ -144,6 +152,9 @@ class AutoLearner:
         chosen = found.logger if verdict.chosen is None else candidates[verdict.chosen]
         self.network, self.size = chosen.network, chosen.size
         self.standardisation = chosen.standardisation
+        self.judged_by = chosen.logits
+        if verdict.chosen is not None and verdict.chosen >= len(found.candidates):
+            self.judged_by = np.where(self.contest.judged[:, None], chosen.logits, np.nan)
         self.is_copy = found.is_copy and chosen.name.startswith(found.logger.name)
 
     def notes(self) -> tuple[str, ...]:
