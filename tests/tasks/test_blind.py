@@ -1,5 +1,6 @@
 """A policy that learned from validation rows is judged there by its parts that did not."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,23 @@ import numpy as np
 import pytest
 
 from multilogger.components.actions.arrays import Matrix
+from multilogger.components.learners.auto import screening
+from multilogger.components.learners.auto.contest import Contest
+from multilogger.components.learners.auto.verdict import Verdict, decide
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import preset
 from multilogger.components.log.memory import TrainingLog
+from multilogger.components.log.reading import open_streamed_log
 from multilogger.tasks.cell_metrics import cell_metrics, why_not_chosen
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.evaluate import load_evaluation
+from multilogger.tasks.evaluate import (
+    contexts_of,
+    estimate_all,
+    load_evaluation,
+    measure_validation,
+    with_interval,
+)
 from multilogger.tasks.lambda_star import LambdaStarSettings, estimate_lambda_star
 from multilogger.tasks.learn import learn_policy, load_learned
 from multilogger.tasks.learn_settings import LearnSettings
@@ -23,7 +34,8 @@ from multilogger.tasks.own_log.estimate import EstimateSettings, estimate_policy
 from multilogger.tasks.own_log.import_log import import_log
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.policy_checks.blind import FILE, Sight, judged_logits
-from tests.components.conftest import make_training_log
+from tests.components.conftest import make_training_log, write_training_log
+from tests.components.learners.auto.test_contest import QUICK, of_pairs
 from tests.tasks.conftest import make
 from tests.tasks.own_log.shop import COLUMNS, shop_frame
 
@@ -66,7 +78,8 @@ def test_a_policy_that_knows_its_rows_is_not_praised(method: str, shop: Artifact
     assert found["low"] < 0.5 < found["high"]
     rows = open_learner_log(shop, shop, shop, policies=False)
     whole = load_learned(policy).logits(rows.x)
-    assert np.abs(judged_logits(policy, load_learned(policy), rows.x).logits - whole).max() > 1.0
+    praised = with_interval(estimate_all(measure_validation(rows, whole), np.full(3, 1 / 3))["balanced-sn"])
+    assert praised["high"] < 0.5
     metrics = cell_metrics(result)
     assert metrics["validation_seen"] == 0.0
     assert why_not_chosen(method, metrics) == ""
@@ -91,7 +104,7 @@ def risk(log: TrainingLog, logits: Matrix) -> tuple[float, float]:
     """The self-normalised balanced risk of the validation rows of some contexts, and its standard error."""
     part = log.part(validation=True)
     here = ~np.isnan(logits).any(axis=1)[part.context]
-    weights = part.average_rows(part.under(np.nan_to_num(logits))).weight[here]
+    weights = part.average_rows(part.under(np.nan_to_num(logits))).weights[here]
     delta = part.delta[here]
     mean = float(weights @ delta / weights.sum())
     return mean, float(np.sqrt(((weights * (delta - mean)) ** 2).sum()) / weights.sum())
@@ -120,17 +133,35 @@ def test_every_method_that_may_see_them_says_what_it_is_where_it_does_not(method
     assert abs(mean - 0.5) < 4 * max(error, 0.03)
 
 
-def test_a_contest_is_blind_where_it_is_judged() -> None:
+def test_a_contest_is_blind_where_it_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the contexts were learned from by what a contest returns: they have no say."""
-    from multilogger.components.learners.auto.learner import AutoLearner
-    from tests.components.learners.auto.test_contest import QUICK, of_pairs
 
-    log = of_pairs(make_training_log(contexts=300))
+    def last(names: Sequence[str], *given: Any) -> Verdict:
+        found = decide(names, *given)
+        return replace(found, chosen=len(names) - 1 if len(names) > 3 else None)
+
+    monkeypatch.setattr(screening, "decide", last)
+    log = of_pairs(make_training_log(contexts=120, alphas=(0.05, 0.2)))
     learned = learn("auto", log, QUICK, 0)
     assert learned.verdict is not None
-    assert learned.verdict.chosen is not None
-    name = learned.verdict.comparisons[learned.verdict.chosen].name
-    assert name.split(",")[0] in {"dr", "weighted-exact", "balanced-exact", "ls"}
-    judged = AutoLearner(log, QUICK, 0).contest.judged
+    assert learned.verdict.comparisons[-1].name == "ls, greedy"
     assert learned.blind_logits is not None
-    np.testing.assert_array_equal(~np.isnan(learned.blind_logits).any(axis=1), judged)
+    judged = contexts_of(learned.blind_logits)
+    np.testing.assert_array_equal(judged, Contest(log, QUICK, 0).judged)
+    assert 0 < judged.sum() < len(judged)
+
+
+def test_contexts_that_may_not_judge_are_left_out(tmp_path: Path) -> None:
+    """As if the log had no rows of them."""
+    log = make_training_log(contexts=60)
+    write_training_log(log, tmp_path)
+    streamed = open_streamed_log(tmp_path, log.x, log.logger_logits)
+    logits = log.logger_logits[1].copy()
+    logits[::2] = np.nan
+    rows = measure_validation(streamed, logits)
+    kept = log.validation & (log.context % 2 == 1)
+    np.testing.assert_array_equal(rows.own.counts, np.bincount(log.logger[kept]))
+    found = estimate_all(rows, np.full(2, 0.5))["naive"].value
+    of_odd = log.space.log_probability(log.logger_logits[1][log.context], log.action)
+    own = log.log_propensities[np.arange(log.rows), log.logger]
+    assert found == pytest.approx(float((np.exp(of_odd - own) * log.delta)[kept].mean()))
