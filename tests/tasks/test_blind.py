@@ -103,7 +103,7 @@ def test_without_its_blind_part_it_is_no_candidate(shop: Artifact, tmp_path: Pat
 def risk(log: TrainingLog, logits: Matrix) -> tuple[float, float]:
     """The self-normalised balanced risk of the validation rows of some contexts, and its standard error."""
     part = log.part(validation=True)
-    here = ~np.isnan(logits).any(axis=1)[part.context]
+    here = contexts_of(logits)[part.context]
     weights = part.average_rows(part.under(np.nan_to_num(logits))).weights[here]
     delta = part.delta[here]
     mean = float(weights @ delta / weights.sum())
@@ -124,7 +124,7 @@ def test_every_method_that_may_see_them_says_what_it_is_where_it_does_not(method
     """Of losses that are noise: at contexts that it has not seen no policy is better than another."""
     log = make_training_log(contexts=200, actions=space)
     delta = np.random.default_rng(0).integers(0, 2, log.rows).astype(np.float64)
-    quick = {"hidden": (32,), "epochs": 15, "model_epochs": 15, "folds": 3, "fit_all": True}
+    quick: dict[str, Any] = {"hidden": (32,), "epochs": 15, "model_epochs": 15, "folds": 3, "fit_all": True}
     usual = preset("tuned", "scene", method, space)
     given = {name: value for name, value in quick.items() if hasattr(usual, name)}
     learned = learn(method, replace(log, delta=delta), replace(usual, **given), 0)
