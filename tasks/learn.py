@@ -84,8 +84,6 @@ def _learned(
 ) -> "LearnedPolicy":
     import torch
 
-    from multilogger.components.learners.auto.verdict import verdict_facts
-    from multilogger.components.learners.guard import by_name
     from multilogger.components.learners.learn import learn
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
@@ -106,22 +104,30 @@ def _learned(
             done = record.epoch
 
         learned = learn(method, training_log, numbers, seed, show, run.checkpoints, say)
+    _keep(method, learned, load_facts(data).loggers, run)
+    _check_loss_model(method, numbers, learned, training_log, run)
+    return learned.policy
+
+
+def _keep(method: str, learned: "Learned", names: tuple[str, ...], run: StageRun) -> None:
+    """What was measured, what a person should know, and how the policy stands; `names` are of loggers."""
+    from multilogger.components.learners.auto.verdict import verdict_facts
+    from multilogger.components.learners.guard import by_name
+
     _log_curves(learned.records, run)
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
     for note in learned.notes:
-        say(by_name(note, load_facts(data).loggers))
+        say(by_name(note, names))
     if learned.blind_logits is not None:
         keep_blind(learned.blind_logits, run)
     if learned.verdict is not None:
         run.save_json("portfolio.json", verdict_facts(learned.verdict))
     if learned.guard is not None:
-        keep_guard(method, learned.guard, load_facts(data).loggers, run)
+        keep_guard(method, learned.guard, names, run)
     if learned.starts:
         run.save_json("starts.json", [one._asdict() for one in learned.starts])
-    _check_loss_model(method, numbers, learned, training_log, run)
-    return learned.policy
 
 
 def _check_loss_model(
