@@ -30,8 +30,8 @@ HEADLINES = {
 """How the names of the metrics begin that are worth a line, for stages that have dozens."""
 
 SIGHT_WORDS = {
-    Sight.BLIND: "The policy also learned from the validation rows (fit_all, or a contest of auto): each of "
-    "them is judged by a part of the policy that has not seen its context.",
+    Sight.BLIND: "The policy may have learned from the validation rows too (fit_all, or a contest of auto): "
+    "each of them is judged by a part of the policy that has not seen its context.",
     Sight.ALL: "The policy learned from the very rows that judge it here, so its risk is higher as a rule; "
     "learn.fit_all=false keeps them apart.",
 }
