@@ -7,6 +7,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from multilogger.components.actions.arrays import Matrix, Vector
@@ -28,9 +30,11 @@ from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
 from multilogger.tasks.log_files import bandit_log_used, open_learner_log
+from multilogger.tasks.policy_checks.blind import Judged, Sight, judged_logits
 
 if TYPE_CHECKING:
     from multilogger.components.log.disk import StreamedLog
+    from multilogger.components.policies.policy import LearnedPolicy
 
 Z_95 = 1.959963984540054
 
@@ -42,7 +46,10 @@ class EvaluateSettings(StageSettings):
 
 
 class Evaluation(BaseModel):
-    """What is known of a policy: `exp` and `greedy` on test; estimates and certificates by name."""
+    """What is known of a policy: `exp` and `greedy` on test; estimates and certificates by name.
+
+    `sight` says what the policy has seen of the validation rows that the latter are of.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
     method: str
@@ -50,9 +57,11 @@ class Evaluation(BaseModel):
     greedy: float
     estimates: dict[str, dict[str, float]]
     certificates: dict[str, dict[str, float]]
+    sight: Sight = Sight.NONE
 
 
-@stage("evaluate", version=2, dataset=bandit_log_used)
+# 3: a policy that learned from validation rows is judged there by its parts that did not.
+@stage("evaluate", version=3, dataset=bandit_log_used)
 def evaluate(
     settings: EvaluateSettings,
     data: Artifact,
@@ -65,8 +74,10 @@ def evaluate(
     """Score a policy on test, and say what its logs alone would have said."""
     learned, test, loss = load_learned(policy), load_test(data), load_loss(data)
     rows_on_disk = open_learner_log(data, loggers, log)
-    test_logits, logits = learned.logits(test.x), learned.logits(rows_on_disk.x)
-    rows = measure_validation(rows_on_disk, logits)
+    test_logits = learned.logits(test.x)
+    judged, rows = judge_validation(rows_on_disk, policy, learned)
+    here = contexts_of(judged.logits)
+    logits = judged.logits[here]
     estimates = estimate_all(rows, load_shares(shares))
     certificates = certify_all(
         learned.space,
@@ -74,7 +85,7 @@ def evaluate(
         estimates,
         load_shares(shares),
         logits,
-        rows_on_disk.logger_logits,
+        tuple(table[here] for table in rows_on_disk.logger_logits),
         loss.largest(logits.shape[1]),
         settings.eta,
     )
@@ -84,6 +95,7 @@ def evaluate(
         greedy=float(loss.value(learned.space.greedy(test_logits), test.y).mean()),
         estimates={name: with_interval(found) for name, found in estimates.items()},
         certificates={name: _terms(certificate) for name, certificate in certificates.items()},
+        sight=judged.sight,
     )
     run.file("evaluation.json").write_text(result.model_dump_json(indent=2) + "\n", encoding="utf-8")
     run.log_metrics(evaluation_metrics(result, settings.eta))
@@ -112,16 +124,44 @@ class ValidationMoments(NamedTuple):
     average: LoggerMoments
 
 
+class Validated(NamedTuple):
+    """By what validation rows judge a policy, and what they say."""
+
+    judged: Judged
+    rows: ValidationMoments
+
+
+def judge_validation(log: "StreamedLog", policy: Artifact, learned: "LearnedPolicy") -> Validated:
+    """The validation rows under a policy, or under what it is where it has not seen them."""
+    judged = judged_logits(policy, learned, log.x)
+    rows = measure_validation(log, judged.logits)
+    if rows.own.counts.all():
+        return Validated(judged, rows)
+    # Of a small log the contexts that may judge can lack the rows of a logger.
+    whole = Judged(learned.logits(log.x), Sight.ALL)
+    return Validated(whole, measure_validation(log, whole.logits))
+
+
+def contexts_of(logits: Matrix) -> NDArray[np.bool_]:
+    """The contexts that may judge: (m,)."""
+    return np.asarray(~np.isnan(logits).any(axis=1))
+
+
 def measure_validation(log: "StreamedLog", logits: Matrix) -> ValidationMoments:
-    """The validation rows under a policy by its logits on all contexts (m, q); they are never held."""
+    """The validation rows under a policy by its logits on contexts (m, q); rows are never held.
+
+    Rows of contexts without logits are left out.
+    """
     from multilogger.components.log.disk import PolicyTable
 
-    policy = PolicyTable.of(log.space, logits)
+    here = contexts_of(logits)
+    policy = PolicyTable.of(log.space, np.where(here[:, None], logits, 0.0))
     own, average = (LoggerMoments(log.loggers, log.validation.mean_loss) for _ in range(2))
     for chunk in log.chunks(validation=True):
-        target = chunk.under(policy).log_target
-        own.add(chunk.logger, importance_weights(target, chunk.log_propensity), chunk.delta)
-        average.add(chunk.logger, importance_weights(target, chunk.log_average), chunk.delta)
+        kept = here[chunk.context]
+        target, delta = chunk.under(policy).log_target[kept], chunk.delta[kept]
+        own.add(chunk.logger, importance_weights(target, chunk.log_propensity[kept]), delta)
+        average.add(chunk.logger, importance_weights(target, chunk.log_average[kept]), delta)
     return ValidationMoments(own, average)
 
 

@@ -33,11 +33,13 @@ from multilogger.tasks.log_files import (
     stream_log,
 )
 from multilogger.tasks.policy_checks.additivity import check_additivity
+from multilogger.tasks.policy_checks.blind import keep_blind
 from multilogger.tasks.policy_checks.calibration import check_calibration
 from multilogger.tasks.policy_checks.guard import keep_guard
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:
+    from multilogger.components.learners.learn import Learned
     from multilogger.components.learners.training.record import EpochRecord
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.memory import TrainingLog
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
 POLICY_FILES = ("policy.safetensors", "policy.json")
 
 
-@stage("learn", version=3, dataset=bandit_log_used)
+# 4: the policy where it has not seen a context, if it learned from validation rows.
+@stage("learn", version=4, dataset=bandit_log_used)
 def learn_policy(
     settings: LearnSettings, data: Artifact, loggers: Artifact, log: Artifact, run: StageRun
 ) -> None:
@@ -81,16 +84,12 @@ def _learned(
 ) -> "LearnedPolicy":
     import torch
 
-    from multilogger.components.learners.auto.verdict import verdict_facts
-    from multilogger.components.learners.guard import by_name
     from multilogger.components.learners.learn import learn
-    from multilogger.components.log.disk import StreamedLog
-    from multilogger.components.log.reading import thin_log
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
     if wants_policies(method, numbers):
         _check_policies(method, loggers)
-    training_log = _training_log(method, numbers.memory_rows, data, loggers, log)
+    training_log = _training_log(method, numbers, data, loggers, log)
     if isinstance(numbers, FullInformationSettings):
         numbers = replace(numbers, loss=load_facts(data).loss)
     with run.progress(method, numbers.planned_epochs) as advance:
@@ -105,38 +104,72 @@ def _learned(
             done = record.epoch
 
         learned = learn(method, training_log, numbers, seed, show, run.checkpoints, say)
+    _keep(method, learned, load_facts(data).loggers, run)
+    _check_loss_model(method, numbers, learned, training_log, run)
+    return learned.policy
+
+
+def _keep(method: str, learned: "Learned", names: tuple[str, ...], run: StageRun) -> None:
+    """What was measured, what a person should know, and how the policy stands; `names` are of loggers."""
+    from multilogger.components.learners.auto.verdict import verdict_facts
+    from multilogger.components.learners.guard import by_name
+
     _log_curves(learned.records, run)
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
     for note in learned.notes:
-        say(by_name(note, load_facts(data).loggers))
-    of_labels = bool(training_log.space.action_shape)
-    additive = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings | AutoSettings)
+        say(by_name(note, names))
+    if learned.blind_logits is not None:
+        keep_blind(learned.blind_logits, run)
     if learned.verdict is not None:
         run.save_json("portfolio.json", verdict_facts(learned.verdict))
     if learned.guard is not None:
-        keep_guard(method, learned.guard, load_facts(data).loggers, run)
+        keep_guard(method, learned.guard, names, run)
     if learned.starts:
         run.save_json("starts.json", [one._asdict() for one in learned.starts])
-    calibrated = learned.blind is not None and not METHODS[method].saw_labels
-    if additive if of_labels else calibrated:
-        if isinstance(training_log, StreamedLog):
-            training_log = thin_log(training_log, numbers.memory_rows)
-        if of_labels:
-            # Of networks that were fitted to the validation rows, those that have not seen the context.
-            seen = isinstance(numbers, AdditiveSettings) and numbers.fit_all
-            p = learned.blind if seen else None
-            check_additivity(learned.policy, training_log, run, p)
-        elif learned.blind is not None:
-            check_calibration(method, learned.blind, training_log, run)
-    return learned.policy
+
+
+def _check_loss_model(
+    method: str, numbers: Settings, learned: "Learned", log: "TrainingLog | StreamedLog", run: StageRun
+) -> None:
+    """Test what the policy's model of the loss rests on, if it has one of its own."""
+    of_labels = bool(log.space.action_shape)
+    if of_labels:
+        wanted = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings | AutoSettings)
+    else:
+        wanted = learned.blind is not None and not METHODS[method].saw_labels
+    if not wanted:
+        return
+    held = _held(log, numbers.memory_rows)
+    if of_labels:
+        # Of networks that were fitted to the validation rows, those that have not seen the context.
+        seen = isinstance(numbers, AdditiveSettings) and numbers.fit_all
+        check_additivity(learned.policy, held, run, learned.blind if seen else None)
+    elif learned.blind is not None:
+        check_calibration(method, learned.blind, held, run)
+
+
+def _held(log: "TrainingLog | StreamedLog", rows: int) -> "TrainingLog":
+    """The log, or as many of its rows as may be held."""
+    from multilogger.components.log.disk import StreamedLog
+    from multilogger.components.log.reading import thin_log
+
+    return thin_log(log, rows) if isinstance(log, StreamedLog) else log
 
 
 def wants_policies(method: str, numbers: Settings) -> bool:
     """Whether a method cannot do without the loggers' own policies."""
     exact = getattr(numbers, "divergence", None) == DivergenceKind.EXACT
     return exact or Needs.LOGGER_POLICIES in METHODS[method].needs
+
+
+def reads_policies(method: str, numbers: Settings) -> bool:
+    """Whether a method that learns from a log on disk asks what a logger would do at any context.
+
+    Constraints draw actions from them there; a portfolio has candidates that need them.
+    """
+    return wants_policies(method, numbers) or METHODS[method].group in (Group.CONSTRAINED, Group.PORTFOLIO)
 
 
 def _check_policies(method: str, loggers: Artifact) -> None:
@@ -149,15 +182,15 @@ def _check_policies(method: str, loggers: Artifact) -> None:
 
 
 def _training_log(
-    method: str, held: int, data: Artifact, loggers: Artifact, log: Artifact
+    method: str, numbers: Settings, data: Artifact, loggers: Artifact, log: Artifact
 ) -> "TrainingLog | StreamedLog":
     """The log in memory, or on disk if it has more rows than may be held."""
-    rows = count_log(log)
+    rows, held = count_log(log), numbers.memory_rows
     if rows <= held:
         return load_training_log(data, loggers, log)
     say(f"the log has {rows:,} rows, more than learn.memory_rows ({held:,}): learning streams it from disk")
     # Of a long log of a person's own, tables of all contexts and actions are only made for who reads them.
-    return open_learner_log(data, loggers, log, METHODS[method].group in (Group.CONSTRAINED, Group.EXACT))
+    return open_learner_log(data, loggers, log, reads_policies(method, numbers))
 
 
 def _log_curves(records: "tuple[EpochRecord, ...]", run: StageRun) -> None:

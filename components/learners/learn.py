@@ -1,7 +1,7 @@
 """`learn`, the one way to run any method."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -28,7 +28,9 @@ class Learned:
     `notes` is what a person should know of the run, a sentence each. `blind` is what the policy's loss model
     says of every context (m, size), by the member that has not seen it; None where there is no such model.
     `verdict` is what a method that chooses among candidates found of each, `starts` what a loss model with
-    several starts did, `guard` how the policy stands against the best logger.
+    several starts did, `guard` how the policy stands against the best logger. `blind_logits` are those of a
+    policy that was fitted to validation rows too, at every context (m, size) by the part of it that has not
+    seen the context; NaN where there is no such part, None of other policies.
     """
 
     policy: LearnedPolicy
@@ -39,6 +41,7 @@ class Learned:
     verdict: Verdict | None = None
     starts: tuple[StartRecord, ...] = ()
     guard: Guard | None = None
+    blind_logits: Matrix | None = None
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -63,6 +66,14 @@ class HasLossModel(Protocol):
 
     def blind_chances(self) -> Matrix:
         """What the model says of every context by who has not seen it: (m, size)."""
+
+
+@runtime_checkable
+class MaySeeValidation(Protocol):
+    """A learner that may fit its policy to validation rows too."""
+
+    def blind_logits(self) -> Matrix | None:
+        """See `Learned`."""
 
 
 @runtime_checkable
@@ -109,11 +120,13 @@ def learn(
     notes = _notes(method, settings, progress.best, progress.records)
     blind = learner.blind_chances() if isinstance(learner, HasLossModel) else None
     starts = learner.starts() if isinstance(learner, HasStarts) else ()
-    if not isinstance(learner, HasVerdict):
-        against = None if found.saw_labels else guard(log, policy.logits(log.x), blind)
-        return Learned(policy, progress.best, progress.records, notes, blind, starts=starts, guard=against)
-    notes = (*learner.notes(), *notes)
-    return Learned(policy, progress.best, progress.records, notes, blind, learner.verdict, starts)
+    unseen = learner.blind_logits() if isinstance(learner, MaySeeValidation) else None
+    learned = Learned(
+        policy, progress.best, progress.records, notes, blind, starts=starts, blind_logits=unseen
+    )
+    if isinstance(learner, HasVerdict):
+        return replace(learned, notes=(*learner.notes(), *notes), verdict=learner.verdict)
+    return learned if found.saw_labels else replace(learned, guard=guard(log, policy.logits(log.x), blind))
 
 
 def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> dict[str, object]:

@@ -16,7 +16,8 @@ class CellResult:
     `validation_risk` is the self-normalised balanced estimate on validation rows; `additivity_p` the p-value
     of the test that the loss adds up over labels, which only the additive methods do; `calibration_p` that of
     the test of a loss model of one-of-K actions, and `calibration_off` whether it is off by enough to matter.
-    `note` says in a few words where the policy is below the best logger, or may be, on its own estimate.
+    `note` says in a few words where the policy is below the best logger, or may be, on its own estimate;
+    `barred` why it may not be chosen by its validation risk.
     `page` is where MLflow shows the run that made the result, below the server's address; empty if there is
     none. The last fields say where in a sweep the cell stands; they are None or empty outside of one.
     """
@@ -32,6 +33,7 @@ class CellResult:
     calibration_p: float | None = None
     calibration_off: bool | None = None
     note: str = ""
+    barred: str = ""
     page: str = ""
     error: str = ""
     replay_count: int | None = None

@@ -11,7 +11,8 @@ from multilogger.components.errors import BadInput
 from multilogger.flows.servers.local_server import complaint
 from multilogger.tasks.engine.store import Store
 
-COMPARED = ("multilogger", "torch", "numpy", "mlflow", "prefect", "distributed")
+NUMERICS = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+COMPARED = ("multilogger", *NUMERICS, "mlflow", "prefect", "distributed")
 """Packages whose versions must be the same everywhere: results are compared by hash."""
 
 

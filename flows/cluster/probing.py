@@ -23,14 +23,18 @@ def ask(cluster: Cluster, prefect: str | None) -> dict[str, WorkerFacts]:
     """What every worker says of itself, by its address."""
     answers = cluster.client.run(facts, prefect, on_error="return")
     before = time.time()
-    clocks = cluster.client.run(time.time)  # by itself: the first call loads modules
+    clocks = cluster.client.run(time.time, on_error="return")  # by itself: the first call loads modules
     middle = (before + time.time()) / 2
-    return {
-        name: WorkerFacts(said, clocks.get(name, middle) - middle)
-        if isinstance(said, Facts)
-        else WorkerFacts(None, error=said)
-        for name, said in answers.items()
-    }
+    return {name: _said(answer, clocks.get(name, middle), middle) for name, answer in answers.items()}
+
+
+def _said(answer: Facts | BaseException, clock: float | BaseException, middle: float) -> WorkerFacts:
+    """What a worker said, if it answered both questions; `middle` is our time when it looked at its clock."""
+    if isinstance(answer, BaseException):
+        return WorkerFacts(None, error=answer)
+    if isinstance(clock, BaseException):
+        return WorkerFacts(None, error=clock)
+    return WorkerFacts(answer, clock - middle)
 
 
 def check_workers(cluster: Cluster, prefect: str | None) -> bool:

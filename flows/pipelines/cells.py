@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.reproduction.names import OURS
 from multilogger.components.reproduction.results import CellResult
-from multilogger.flows.pipelines.pipeline import pipeline_settings
+from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
 from multilogger.flows.pipelines.registered_logs import with_registered_log
 from multilogger.flows.pipelines.steps import PipelineSettings, Roles, roles_of, stages_for, steps_of
-from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
+from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR, cell_metrics, why_not_chosen
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation
@@ -100,6 +100,9 @@ class Cell(BaseModel):
             calibration_off=None if calibration is None else calibration[1],
             note="" if policy is None else guard_note(policy),
             page=page,
+            barred=why_not_chosen(
+                self.method, cell_metrics(evaluation), flat(self._chosen).get("reduce.labels", 0)
+            ),
             **self._place(),
         )
 

@@ -10,6 +10,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
 from multilogger.flows.pipelines.recorded_cells import (
     RecordedCell,
+    barred,
     champion_of,
     recorded_cells,
     recorded_datasets,
@@ -113,7 +114,7 @@ def _row(
     crowned: str,
 ) -> dict[str, str]:
     first = group[0]
-    best = min(group, key=lambda cell: cell.metrics.get("validation_risk", float("inf")))
+    best = min(group, key=_order)
     numbers = {title: _shown(_mean(group, name)) for name, title in columns.items()}
     return {
         "method": first.method,
@@ -122,8 +123,13 @@ def _row(
         "seeds": str(len(group)),
         **numbers,
         "best run": best.run_id[:RUN_CHARACTERS],
-        "": "champion" if crowned and crowned in {cell.learn_run for cell in group} else "",
+        "": "champion" if crowned and crowned in {cell.learn_run for cell in group} else barred(best),
     }
+
+
+def _order(cell: RecordedCell) -> tuple[bool, float]:
+    """What may be champion comes first, then the lower risk."""
+    return bool(barred(cell)), cell.metrics.get("validation_risk", math.inf)
 
 
 def _what_changed(dataset: str, cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:

@@ -4,12 +4,12 @@ The champion is the policy of least validation risk for a dataset, in MLflow's m
 
     mlflow.pyfunc.load_model("models:/multilogger-yeast@champion")
 
-Risks are self-normalised balanced estimates on the validation rows of each policy's own log. Different seeds
+Risks are self-normalised balanced estimates on the validation rows of each policy's own log; where a policy
+learned from these, of its parts that have not seen the context, or it is no candidate. Different seeds
 have different logs, so their estimates carry independent noise, and the least of many is a little too good
 to be true; the interval is stored beside the risk. No number of the test split takes part.
 """
 
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,11 @@ from mlflow.entities import Run
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
-from multilogger.components.learners.methods import METHODS, reads
+from multilogger.components.learners.methods import reads
 from multilogger.components.learners.presets import PRESETS
-from multilogger.components.learners.training.settings import GuardSettings
 from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
 from multilogger.flows.pipelines.steps import stages_for
-from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR
+from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR, may_have_seen, why_not_chosen
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import EXPERIMENT_PREFIX, Tracker, param_text
@@ -134,8 +133,6 @@ def _cell(run: Run) -> RecordedCell:
 
 
 ALIAS = "champion"
-SAW_LABELS = frozenset({"crf", *(name for name, method in METHODS.items() if method.saw_labels)})
-GUARD = (GuardSettings().least_mean_weight, GuardSettings().most_mean_weight)
 
 
 @dataclass(frozen=True)
@@ -160,15 +157,13 @@ def promote(tracker: Tracker, dataset: str, candidates: Sequence[RecordedCell]) 
 
 
 def is_eligible(cell: RecordedCell) -> bool:
-    """Learned from logs alone, and supported by them: a mean weight inside the guard, a finite interval.
+    """Whether a cell may be champion, by the rule that every choice among policies has."""
+    return cell.learn_run is not None and not barred(cell)
 
-    A policy of fewer labels solves another problem, whose losses are lower.
-    """
-    wanted = ("validation_risk", "validation_low", "validation_high", "validation_mean_weight")
-    numbers = [cell.metrics.get(name, math.nan) for name in wanted]
-    supported = all(math.isfinite(n) for n in numbers) and GUARD[0] <= numbers[-1] <= GUARD[1]
-    all_labels = cell.choices.get("reduce.labels", "0") == "0"
-    return cell.method not in SAW_LABELS and cell.learn_run is not None and supported and all_labels
+
+def barred(cell: RecordedCell) -> str:
+    """Why a cell may not be chosen; empty if it may."""
+    return why_not_chosen(cell.method, cell.metrics, cell.choices.get("reduce.labels", 0))
 
 
 def registered_name(dataset: str) -> str:
@@ -199,6 +194,10 @@ def _decide(
             True,
             f"{dataset}: {who} is the new champion, {risk:.3f}; {reigning} was judged by another estimator",
         )
+    if may_have_seen(tags.get("method", ""), tags):
+        _register(tracker, dataset, best, model)
+        message = f"{risk:.3f}; {reigning} may have been judged by rows that it learned from"
+        return Promotion(True, f"{dataset}: {who} is the new champion, {message}")
     least = float(tags["validation_risk"])
     if tags.get("model_id") == model:
         return Promotion(False, f"{dataset}: {reigning} stays champion, validation risk {least:.3f}")

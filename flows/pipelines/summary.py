@@ -14,6 +14,7 @@ from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.evaluate import Evaluation, load_evaluation
 from multilogger.tasks.own_log.estimate import load_held_out
+from multilogger.tasks.policy_checks.blind import Sight
 from multilogger.tasks.policy_checks.guard import guard_note
 from multilogger.tasks.replay import load_split_by, load_summary
 from multilogger.tasks.train_loggers import load_scores
@@ -27,6 +28,14 @@ HEADLINES = {
     "estimate": ("test_", "difference", "balanced-sn/"),
 }  # fmt: skip
 """How the names of the metrics begin that are worth a line, for stages that have dozens."""
+
+SIGHT_WORDS = {
+    Sight.BLIND: "The policy may have learned from the validation rows too (fit_all, or a contest of auto): "
+    "each of them is judged by a part of the policy that has not seen its context.",
+    Sight.ALL: "The policy learned from the very rows that judge it here, so its risk is higher as a rule; "
+    "learn.fit_all=false keeps them apart.",
+}
+"""What to say of a policy that learned from validation rows."""
 
 
 def stage_rows(outcomes: Mapping[str, Outcome]) -> Rows:
@@ -140,9 +149,12 @@ def weak_estimates(outcomes: Mapping[str, Outcome]) -> str | None:
 
 def seen_contexts(outcomes: Mapping[str, Outcome]) -> str | None:
     """What to say of validation rows whose contexts a policy also learned from; None of others."""
+    result = _evaluation(outcomes)
+    if result.sight is not Sight.NONE:
+        return SIGHT_WORDS[result.sight]
     if "replay" not in outcomes:  # of an own log that has ids of contexts, the split is by them
         return None
-    method = load_evaluation(outcomes["evaluate"].artifact).method
+    method = result.method
     if method not in METHODS or load_split_by(outcomes["replay"].artifact) is SplitBy.CONTEXT:
         return None
     return (

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
 from multilogger.flows.pipelines.steps import OWN
 from multilogger.flows.reproduction.run_cells import CellsDone, run_cells
+from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.plan import USUAL_METHODS, study_cells
 from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
@@ -75,7 +75,11 @@ def study(
         notes = _notes(cells[0], seeds, store)
         title = f"{dataset}: {len(set(chosen_methods))} methods, {seeds} seeds"
         page = study_page(
-            title, lines, tables, notes, _command(dataset, chosen_methods, seeds, settings or {})
+            title,
+            lines,
+            tables,
+            notes,
+            command_of(dataset, chosen_methods, seeds, preset, mirror, settings or {}),
         )
         (folder / PAGE).write_text(page, encoding="utf-8")
         (folder / TABLE).write_text(_csv(tables[METHODS_TITLE]), encoding="utf-8")
@@ -133,17 +137,6 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
             f"them. {REPORT} of the stage propensities says how good they are."
         )
     return lines
-
-
-def _command(dataset: str, methods: list[str], seeds: int, settings: dict[str, Any]) -> str:
-    words = ["multilogger", "study"]
-    words += (
-        ["--logs", str(settings["import-log.logs"]), "--name", dataset]
-        if "import-log.logs" in settings
-        else ["--dataset", dataset]
-    )
-    words += [word for method in methods for word in ("--method", method)] + ["--seeds", str(seeds)]
-    return shlex.join(words) + (" ..." if len(settings) > 1 else "")
 
 
 def _csv(rows: Rows) -> str:

@@ -1,7 +1,7 @@
 """What the cells of a study say together: one line per method, and a sentence on the policy that was chosen.
 
 The policy of a method is that of the seed with least validation risk, as it would be deployed. Test rows
-judge it; they choose nothing.
+judge it; they choose nothing. What may not be champion is not chosen, by the same rule.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,20 @@ class StudiedCell:
 
 
 def chosen(cells: Sequence[StudiedCell]) -> StudiedCell | None:
-    """The cell of least validation risk; None if all failed."""
+    """The cell of least validation risk among those that may be chosen; None if none may."""
+    best = _first(cells)
+    return None if best is None or best.result.barred else best
+
+
+def _first(cells: Sequence[StudiedCell]) -> StudiedCell | None:
+    """The same, or of least risk if none may be chosen; None if all failed."""
     finished = [cell for cell in cells if not cell.result.error and cell.result.validation_risk is not None]
-    return min(finished, key=lambda cell: cell.risk, default=None)
+    return min(finished, key=_order, default=None)
+
+
+def _order(cell: StudiedCell) -> tuple[bool, float]:
+    """What may be chosen comes first, then the lower risk."""
+    return bool(cell.result.barred), cell.risk
 
 
 def by_method(cells: Sequence[StudiedCell]) -> dict[str, list[StudiedCell]]:
@@ -49,15 +60,15 @@ def by_method(cells: Sequence[StudiedCell]) -> dict[str, list[StudiedCell]]:
 
 
 def study_rows(cells: Sequence[StudiedCell]) -> Rows:
-    """One line per method, the least validation risk first; every line has every column."""
-    groups = sorted(by_method(cells).values(), key=lambda group: min(cell.risk for cell in group))
+    """One line per method, the one to choose first; every line has every column."""
+    groups = sorted(by_method(cells).values(), key=lambda group: min(map(_order, group)))
     rows = [_row(group) for group in groups]
     names = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name, "") for name in names} for row in rows]
 
 
 def _row(group: Sequence[StudiedCell]) -> dict[str, str]:
-    best, failed = chosen(group), sum(bool(cell.result.error) for cell in group)
+    best, failed = _first(group), sum(bool(cell.result.error) for cell in group)
     done = len(group) - failed
     row = {"method": group[0].result.method, "seeds": f"{done} of {len(group)}" if failed else str(done)}
     if best is None:
@@ -65,9 +76,11 @@ def _row(group: Sequence[StudiedCell]) -> dict[str, str]:
         why = f"failed: {reasons[0]}" if reasons else "nothing to judge it by"
         return {**row, "validation risk": "", "seed": "", "test": why}
     row |= {"validation risk": f"{best.risk:.4f}", "seed": str(best.result.seed)}
+    not_chosen = f"not to be chosen: {best.result.barred}" if best.result.barred else ""
     if (found := best.held_out) is None:
         test = _over_seeds([c.result.exp for c in group if c.result.exp is not None])
-        return row | {"test": test} | ({"note": best.result.note} if best.result.note else {})
+        note = "; ".join(filter(None, (not_chosen, best.result.note)))
+        return row | {"test": test} | ({"note": note} if note else {})
     show = unit_of(found)
     values = [c.held_out.policy.value for c in group if c.held_out is not None]
     return row | {
@@ -75,6 +88,7 @@ def _row(group: Sequence[StudiedCell]) -> dict[str, str]:
         "against the best logger": difference_text(found),
         "verdict": verdict(found),
         "mean over seeds": _over_seeds([show(value) for value in values if value is not None]),
+        **({"note": not_chosen} if not_chosen else {}),
     }
 
 
@@ -102,13 +116,14 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
     """What a reader should take home."""
     best, errors = chosen(cells), [cell.result for cell in cells if cell.result.error]
     if best is None:
-        return ["No policy was learned; the table says why."]
+        learned = len(errors) < len(cells)
+        return [f"No policy {'may be chosen' if learned else 'was learned'}; the table says why."]
     methods = by_method([cell for cell in cells if not cell.result.error])
     who, policies = f"{best.result.method} (seed {best.result.seed})", len(cells) - len(errors)
     if policies > 1:
         lead = (
             f"{who} has the least validation risk of {policies} policies of {len(methods)} "
-            f"method{'s' if len(methods) > 1 else ''}, and is the one to deploy of these."
+            f"method{'s' if len(methods) > 1 else ''}{_but(cells)}, and is the one to deploy of these."
         )
     else:
         lead = f"{who} is the only policy."
@@ -136,6 +151,12 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
         "means of their own rows."
     )
     return [*lines, *failed]
+
+
+def _but(cells: Sequence[StudiedCell]) -> str:
+    """How many policies had no part in the choice."""
+    count = sum(bool(cell.result.barred) for cell in cells)
+    return f", but for {count} that may not be chosen" if count else ""
 
 
 def _failures(errors: Sequence[CellResult], cells: int) -> list[str]:

@@ -25,7 +25,7 @@ from multilogger.tasks.dataset_files import DatasetFacts, load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
-from multilogger.tasks.evaluate import Evaluation, estimate_all, measure_validation, with_interval
+from multilogger.tasks.evaluate import Evaluation, estimate_all, judge_validation, with_interval
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
 from multilogger.tasks.log_files import bandit_log_used, open_learner_log
@@ -84,7 +84,8 @@ class HeldOut(BaseModel):
 
 
 # 2: of more than 4,096 contexts, random blocks are resampled. 3: the difference to every logger.
-@stage("estimate", version=3, dataset=bandit_log_used)
+# 4: a policy that learned from validation rows is judged there by its parts that did not.
+@stage("estimate", version=4, dataset=bandit_log_used)
 def estimate_policy(
     settings: EstimateSettings,
     data: Artifact,
@@ -100,7 +101,8 @@ def estimate_policy(
     torch.set_num_threads(1)  # sums in another order would change the last bits
     learned = load_learned(policy)
     rows = open_learner_log(data, loggers, log, policies=False)
-    validation = estimate_all(measure_validation(rows, learned.logits(rows.x)), load_shares(shares))
+    judged, moments = judge_validation(rows, policy, learned)
+    validation = estimate_all(moments, load_shares(shares))
     held_out = _held_out(settings, learned, data, log)
     result = Evaluation(
         method=learned.method,
@@ -108,6 +110,7 @@ def estimate_policy(
         greedy=math.nan,
         estimates={name: with_interval(found) for name, found in validation.items()},
         certificates={},
+        sight=judged.sight,
     )
     run.file("evaluation.json").write_text(result.model_dump_json(indent=2) + "\n", encoding="utf-8")
     run.file(HELD_OUT).write_text(held_out.model_dump_json(indent=2) + "\n", encoding="utf-8")

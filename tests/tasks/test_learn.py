@@ -9,11 +9,12 @@ from pydantic import ValidationError
 
 from multilogger.components.actions.label_losses import expected_hamming
 from multilogger.components.learners.methods import METHODS
+from multilogger.components.learners.training.method import Needs
 from multilogger.tasks.dataset_files import load_test
 from multilogger.tasks.download import DownloadSettings, download
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import read_json
-from multilogger.tasks.learn import learn_policy, load_learned
+from multilogger.tasks.learn import learn_policy, load_learned, reads_policies
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import count_log
 from multilogger.tasks.policy_checks.guard import guard_note
@@ -137,3 +138,13 @@ def test_every_setting_of_learn_is_listed_with_a_meaning_of_its_own() -> None:
     assert set(listed) == (own - {"loss"}) | {"method", "preset", "seed", "dataset", "actions"}
     assert all(text.default and text.meaning for text in listed.values())
     assert len({text.meaning for text in listed.values()}) == len(listed)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_long_log_has_the_policies_that_a_method_asks_for(method: str) -> None:
+    """Also those of a group whose other methods need none."""
+    found = METHODS[method]
+    if Needs.LOGGER_POLICIES in found.needs or method in ("auto", "naive-reg", "weighted-reg"):
+        assert reads_policies(method, found.settings())
+    else:
+        assert not reads_policies(method, found.settings())

@@ -14,6 +14,9 @@ to fail for every time that it may be judged, also where no contest is wanted.
 import dataclasses
 import math
 
+import numpy as np
+
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.auto.contest import Contest
 from multilogger.components.learners.auto.logger_policies import logger_policy
 from multilogger.components.learners.auto.method import AutoSettings
@@ -52,6 +55,7 @@ class AutoLearner:
         self.verdict: Verdict | None = None
         self.screening: Screening | None = None
         self.chosen: Candidate | None = None
+        self.judged_by: Matrix | None = None
 
     @property
     def fitted(self) -> bool:
@@ -117,6 +121,10 @@ class AutoLearner:
         """What was found of every start of its loss model."""
         return self.model.starts()
 
+    def blind_logits(self) -> Matrix | None:
+        """Those that the chosen policy was judged by; a contest's are blind at the contexts that judge it."""
+        return self.judged_by
+
     def _screen(self) -> Screening:
         """Judge what needs no contest, once."""
         if self.screening is None:
@@ -156,6 +164,9 @@ class AutoLearner:
             chosen = candidates[verdict.chosen]
         self.chosen, self.network, self.size = chosen, chosen.network, chosen.size
         self.standardisation = chosen.standardisation
+        self.judged_by = chosen.logits
+        if verdict.chosen is not None and verdict.chosen >= len(found.candidates):
+            self.judged_by = np.where(self.contest.judged[:, None], chosen.logits, np.nan)
 
     def notes(self) -> tuple[str, ...]:
         """What was shown, or that nothing was, and what the returned policy is."""

@@ -96,6 +96,12 @@ class DirectMethodLearner:
         """Of the members whose policy was chosen."""
         return self.model.out_of_fold(self.ensemble)
 
+    def blind_logits(self) -> Matrix | None:
+        """None if the model is not fitted to validation rows."""
+        if not self.settings.fit_all:
+            return None
+        return self.space.sharpened(self.blind_chances(), float(self.ensemble.sharpness))
+
     def _soften(self, p: Matrix) -> None:
         """The sharpness of the least risk plus `pessimism` standard errors by importance sampling.
 

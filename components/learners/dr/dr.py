@@ -131,7 +131,11 @@ class DoublyRobustLearner:
         risk.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
 
-    def _blind_logits(self, sharpness: float) -> Matrix:
+    def blind_logits(self) -> Matrix | None:
+        """None if the model is not fitted to validation rows."""
+        return self._out_of_fold(float(self.ensemble.sharpness)) if self.settings.fit_all else None
+
+    def _out_of_fold(self, sharpness: float) -> Matrix:
         """Logits of every context by the policy that has not seen it: (m, q)."""
         return self.space.sharpened(self.model.out_of_fold(self.ensemble), sharpness)
 
@@ -145,7 +149,7 @@ class DoublyRobustLearner:
             score = self.figures.score(model.p)
         else:
             score = self._sharpen(model)
-        risks = self.view.influence.risks(model, self._blind_logits(float(self.ensemble.sharpness)))
+        risks = self.view.influence.risks(model, self._out_of_fold(float(self.ensemble.sharpness)))
         snapshot = self.measure.snapshot(network_logits(self.network, self.x))
         return dataclasses.replace(
             self.measure.record(epoch, snapshot, self.shares),
@@ -170,7 +174,7 @@ class DoublyRobustLearner:
         the risk, and `pessimism` standard errors of what it differs from the additive policy's by.
         """
         choices = (self.settings.sharpness, *SHARPER)
-        found = self.view.influence.compare(model, [self._blind_logits(choice) for choice in choices])
+        found = self.view.influence.compare(model, [self._out_of_fold(choice) for choice in choices])
         scores = [one.risk + self.settings.pessimism * one.standard_error for one in found]
         best = int(np.argmin(scores))
         self.ensemble.sharpen(choices[best])

@@ -22,6 +22,7 @@ from multilogger.flows.pipelines.compare import CHANGED, compare
 from multilogger.flows.pipelines.flow_run import Finished
 from multilogger.flows.pipelines.learn import run_cell
 from multilogger.flows.pipelines.recorded_cells import (
+    Promotion,
     RecordedCell,
     champion_of,
     is_eligible,
@@ -197,10 +198,34 @@ def test_a_wrong_name_in_a_store_without_runs(tracker: Tracker) -> None:
         ({"metrics": METRICS | {"validation_mean_weight": 2.1}}, False),
         ({"metrics": METRICS | {"validation_high": float("nan")}}, False),
         ({"metrics": {"validation_risk": 1.0}}, False),
+        ({"metrics": METRICS | {"validation_seen": 1.0}}, False),
+        ({"method": "dm"}, False),  # of an older version, which did not note it
+        ({"method": "dm", "metrics": METRICS | {"validation_seen": 0.0}}, True),
     ],
 )
 def test_who_may_be_champion(change: dict[str, Any], eligible: bool) -> None:
     assert is_eligible(replace(CELL, **change)) is eligible
+
+
+def champion_by(tracker: Tracker, method: str, risk: float, seen: float | None) -> Promotion:
+    """A policy with a model, and what becomes of it."""
+    run = write_run(tracker, method, 0, risk)
+    model = tracker.client.create_logged_model(tracker.experiment("digits"), source_run_id=run)
+    tracker.link_models(run, [model.model_id])
+    noted = {} if seen is None else {"validation_seen": seen}
+    metrics = METRICS | {"validation_risk": risk} | noted
+    return promote(tracker, "digits", [replace(CELL, method=method, metrics=metrics, learn_run=run)])
+
+
+def test_a_champion_that_knew_the_rows_that_judged_it_gives_way(tracker: Tracker) -> None:
+    """One of an older version, whose risk was too good to be beaten."""
+    assert champion_by(tracker, "dm", 0.1, seen=0.0).changed
+    champion = champion_of(tracker, "digits")
+    assert champion is not None
+    assert champion_by(tracker, "weighted", 0.5, seen=None).changed is False
+    tracker.client.delete_model_version_tag("multilogger-digits", champion.version, "validation_seen")
+    given = champion_by(tracker, "weighted", 0.5, seen=None)
+    assert given.message.endswith("0.500; dm (seed 0) may have been judged by rows that it learned from")
 
 
 @pytest.mark.usefixtures("store_root")

@@ -34,3 +34,22 @@ def test_validation_rows_of_contexts_that_were_learned_from_are_told(
     line = seen_contexts(outcomes)
     assert (line is not None) is said
     assert "replay.split_by=context" in (line or "replay.split_by=context")
+
+
+@pytest.mark.parametrize("stage", ["evaluate", "estimate"])
+@pytest.mark.parametrize("split_by", ["row", "context"])
+@pytest.mark.parametrize(
+    ("sight", "told"),
+    [("blind", "judged by a part of the policy that has not seen"), ("all", "from the very rows that judge")],
+)
+def test_rows_that_a_policy_learned_from_are_told_however_they_were_split(
+    sight: str, told: str, split_by: str, stage: str, tmp_path: Path
+) -> None:
+    result = {"method": "dm", "exp": 0.1, "greedy": 0.1, "estimates": {}, "certificates": {}, "sight": sight}
+    outcomes = {stage: outcome(tmp_path, stage, "evaluation.json", result)}
+    if stage == "evaluate":
+        split = {"settings": {"split_by": split_by}}
+        outcomes["replay"] = outcome(tmp_path, "replay", "manifest.json", split)
+    else:
+        outcomes["import-log"] = outcome(tmp_path, "import-log", "manifest.json", {})
+    assert told in (seen_contexts(outcomes) or "")

@@ -1,9 +1,11 @@
 """`multilogger study --logs`: from a Parquet file to a table, a page and a champion, by the real command."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess, run
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ import pytest
 import multilogger as ml
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.pipelines.held_out import held_out_lines, held_out_rows, rival, verdict
+from multilogger.flows.pipelines.registered_logs import registered_logs, with_registered_log
+from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
-from multilogger.flows.study.verdicts import StudiedCell, conclusion, study_rows
+from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, study_rows
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.estimate import HeldOut, Range
@@ -110,6 +114,55 @@ def test_validation_chooses_and_rewards_are_shown_in_their_own_unit() -> None:
     assert row["seed"] == "1"
     assert row["test"] == "1.2000 (1.0000 to 1.4000)"
     assert row["against the best logger"] == "+0.0000 (-0.2000 to +0.2000)"
+
+
+def test_what_may_not_be_champion_is_not_the_one_to_deploy() -> None:
+    """It stands in the table, below the others, and says why."""
+    barred = studied("dr", 0, 0.1, held_out(-0.2, -0.1))
+    barred = replace(barred, result=replace(barred.result, barred="its mean weight is off"))
+    cells = [barred, studied("naive", 0, 0.3, held_out(-0.2, -0.1))]
+    best = chosen(cells)
+    assert best is not None
+    assert best.result.method == "naive"
+    assert conclusion(cells)[0].startswith(
+        "naive (seed 0) has the least validation risk of 2 policies of 2 methods, but for 1 that may not be "
+        "chosen, and is the one to deploy"
+    )
+    rows = study_rows(cells)
+    assert [(row["method"], row["note"]) for row in rows] == [
+        ("naive", ""),
+        ("dr", "not to be chosen: its mean weight is off"),
+    ]
+    assert chosen([barred]) is None
+    assert conclusion([barred])[0] == "No policy may be chosen; the table says why."
+
+
+@pytest.mark.parametrize(
+    ("mirror", "settings", "said"),
+    [
+        (None, {}, ["--dataset", "shop"]),
+        ("https://me:secret@host/data", {}, ["--dataset", "shop", "--mirror", "https://***@host/data"]),
+        (None, {"learn.hidden": [8, 4]}, ["--dataset", "shop", "--set", "learn.hidden=[8, 4]"]),
+        (None, {"import-log.logs": "a b"}, ["--logs", "a b", "--name", "shop"]),
+        (None, {"import-log.logs": "a", "import-log.reward": "r"}, ["--logs", "a", "--name", "shop", "..."]),
+        (None, {"download.train_path": "a"}, ["--dataset", "shop", "..."]),
+    ],
+)
+def test_the_command_on_the_page_says_all_or_that_it_does_not(
+    mirror: str | None, settings: dict[str, Any], said: list[str]
+) -> None:
+    words = shlex.split(command_of("shop", ["dr"], 2, "auto", mirror, settings))
+    how = ["--method", "dr", "--seeds", "2", "--preset", "auto"]
+    assert words[:2] == ["multilogger", "study"]
+    assert sorted(words[2:]) == sorted([*how, *said])
+
+
+def test_a_published_log_is_named_and_its_columns_are_known() -> None:
+    name = next(iter(registered_logs()))
+    settings = with_registered_log(name, "/data", {})
+    assert command_of(name, ["dr"], 1, "auto", "/data", settings) == (
+        f"multilogger study --dataset {name} --mirror /data --method dr --seeds 1 --preset auto"
+    )
 
 
 def test_a_study_of_failures_says_so() -> None:

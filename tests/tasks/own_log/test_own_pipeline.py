@@ -148,3 +148,16 @@ def test_exact_methods_ask_for_policies(tmp_path: Path) -> None:
         run_stage(
             learn_policy, LearnSettings.build(numbers), tmp_path / "policy", data=log, loggers=log, log=log
         )
+
+
+def test_a_long_log_lets_every_candidate_of_auto_compete(tmp_path: Path) -> None:
+    """Estimated policies of loggers are there for those of `auto` that need them."""
+    log = import_shop(shop_frame(900), tmp_path)
+    always = PropensitiesSettings(fit=Fit.ALWAYS)
+    done = run_stage(complete_propensities, always, tmp_path / "done", log=log)
+    numbers = {"method": "auto", "dataset": "shop", "actions": "one-of", "epochs": 1, "hidden": "8"}
+    settings = LearnSettings.build({**numbers, "memory_rows": 300, "folds": 2, "confidence": 0.999})
+    inputs = {"data": log, "loggers": done, "log": done}
+    policy = run_stage(learn_policy, settings, tmp_path / "policy", **inputs)
+    left_out = json.loads((policy.folder / "portfolio.json").read_text())["left_out"]
+    assert "the loggers' policies are not known" not in str(left_out)
