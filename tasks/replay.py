@@ -33,7 +33,8 @@ class ReplaySettings(StageSettings):
     )
     validation: float = Field(default=0.25, gt=0, lt=1, description="share of the rows kept aside")
     split_by: SplitBy = Field(
-        default=SplitBy.ROW, description="row, or context: all replays of a context on one side"
+        default=SplitBy.CONTEXT,
+        description="context: all replays of a context on one side; row: drawn one by one, as the paper does",
     )
     batch_rows: int = Field(
         default=8192, ge=1, description="rows in memory at a time; does not change the result"

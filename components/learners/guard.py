@@ -1,7 +1,9 @@
 """Whether a learned policy is below the best logger, as far as the log that it was learned from tells.
 
-The log is an optimist here: the policy has seen its rows. So a policy that does not even look better there
-is not worth having, and one of which next to no row speaks is not known at all.
+A policy is judged at contexts that it has not seen, where the log has some: those of validation rows alone,
+if the split is by context, or all of them by parts that are blind to some each. Else the log is an optimist:
+a policy that does not even look better there is not worth having. One of which next to no row speaks is not
+known at all.
 """
 
 import math
@@ -10,14 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.auto.judge import judge
-from multilogger.components.learners.auto.verdict import Gain, best_logger, reward_gain, structure_gain
+from multilogger.components.learners.auto.verdict import (
+    FEWEST_CONTEXTS,
+    Gain,
+    best_logger,
+    reward_gain,
+    structure_gain,
+)
 from multilogger.components.learners.loss_models.additive import base_rates
 from multilogger.components.learners.loss_models.additive_rows import RowSums
 from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
-from multilogger.components.log.disk import LearnerLog
+from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.lots import lots
 
 ENOUGH_ROWS = 100.0  # effective ones; below it product weights of label vectors are not relied on
@@ -31,7 +40,7 @@ class Guard:
 
     `gain` is how much less the policy loses by estimate, with its standard error; NaN where nothing can be
     said. It may be less by `untold`, of which no row tells. `adds` says that it rests on a loss that adds up
-    over labels.
+    over labels, `seen` that it is of contexts that the policy learned from.
     """
 
     logger: int
@@ -42,6 +51,7 @@ class Guard:
     effective_rows: float
     rows: int
     adds: bool
+    seen: bool = False
 
     @property
     def worse(self) -> bool:
@@ -71,6 +81,7 @@ class Guard:
         """What a person should know, with the better alternative; None where all is well."""
         name = name or f"logger-{self.logger + 1}"
         rest = ", if the loss adds up over labels" if self.adds else ""
+        rest += ", at contexts that it learned from" if self.seen else ""
         if self.worse:
             return (
                 f"worse than {name} on its own estimate: {method} loses {-self.gain:.3f} more than its "
@@ -91,17 +102,25 @@ class Guard:
         return None
 
 
-def guard(log: LearnerLog, logits: Matrix, p: Matrix | None) -> Guard:
-    """Compare a policy's logits (m, size) with the best logger; `p` (m, size) is its loss model, if any."""
+def guard(log: LearnerLog, logits: Matrix, p: Matrix | None, blind: Matrix | None = None) -> Guard:
+    """Compare a policy's logits (m, size) with the best logger; `p` (m, size) is its loss model, if any.
+
+    `blind` (m, size) are logits by who has not seen the context, NaN where nobody is.
+    """
+    unseen = _unseen(log) if blind is None else np.asarray(~np.isnan(blind).any(axis=1))
+    if seen := int(unseen.sum()) < FEWEST_CONTEXTS:
+        unseen = np.ones(log.contexts, dtype=np.bool_)
+    elif blind is not None:
+        logits = np.where(unseen[:, None], blind, 0.0)
     labels = bool(log.space.action_shape)
     knows = bool(log.logger_logits)
     chances = p if p is not None else _flat(log) if labels else np.full((1, log.space.size), 0.5)
     chances = np.broadcast_to(chances, (log.contexts, log.space.size))
     judged = judge(log, FoldedModel(FORMS[log.space.name], chances), [logits], imitate=False)
     best, _ = best_logger(judged.own_losses, judged.rows)
-    one = judged.candidates[0]
-    # Of weights that are all next to nothing Kish's count is high; their sum is not.
-    effective = min(one.mass**2 / one.squares, one.mass) if one.squares > 0 else 0.0
+    mean = float(judged.own_losses[best].sum() / judged.rows.sum())
+    judged = judged.at(unseen)
+    effective = judged.candidates[0].effective_rows
     adds = labels and knows and effective < ENOUGH_ROWS
     if adds or (not labels and knows and p is not None):
         gain = structure_gain(judged, 0, best)
@@ -109,8 +128,17 @@ def guard(log: LearnerLog, logits: Matrix, p: Matrix | None) -> Guard:
         gain = Gain(math.nan, math.nan)
     else:
         gain = reward_gain(judged, 0, best)
-    mean = float(judged.own_losses[best].sum() / judged.rows.sum())
-    return Guard(best, mean, *gain, effective, int(judged.rows.sum()), adds)
+    return Guard(best, mean, *gain, effective, int(judged.rows.sum()), adds, seen)
+
+
+def _unseen(log: LearnerLog) -> NDArray[np.bool_]:
+    """The contexts that have validation rows and no training rows: (m,)."""
+    if isinstance(log, StreamedLog):
+        return np.asarray(log.train_contexts.sum(axis=0) == 0)
+    found = np.zeros(log.contexts, dtype=np.bool_)
+    found[log.context[log.validation]] = True
+    found[log.context[~log.validation]] = False
+    return found
 
 
 def _flat(log: LearnerLog) -> Matrix:

@@ -126,7 +126,9 @@ def learn(
     )
     if isinstance(learner, HasVerdict):
         return replace(learned, notes=(*learner.notes(), *notes), verdict=learner.verdict)
-    return learned if found.saw_labels else replace(learned, guard=guard(log, policy.logits(log.x), blind))
+    if found.saw_labels:
+        return learned
+    return replace(learned, guard=guard(log, policy.logits(log.x), blind, unseen))
 
 
 def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> dict[str, object]:

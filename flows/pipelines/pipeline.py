@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput, short
 from multilogger.components.learners.methods import all_settings, unread
+from multilogger.components.loggers.replay import SplitBy
 from multilogger.flows.pipelines.steps import PipelineSettings
 from multilogger.tasks.download import DownloadSettings
 from multilogger.tasks.engine.stage import StageSettings
@@ -21,6 +22,8 @@ from multilogger.tasks.train_loggers import TrainLoggersSettings
 
 NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset", "learn.actions": "--actions"}
 """Settings that have an option of their own, which names the run as well."""
+SPLIT_OF_PRESET = dict.fromkeys(("paper", "printed-objective", "tuned"), SplitBy.ROW)
+"""What validation rows are drawn from where it is not set: these presets keep to rows, as the paper does."""
 
 
 def flat(settings: PipelineSettings) -> dict[str, Any]:
@@ -68,6 +71,9 @@ def pipeline_settings(
                 f"setting {owner}.{setting} is of a stage that this command does not run; leave it out"
             )
         chosen[owner][setting] = value
+    preset = chosen.get("learn", {}).get("preset")
+    if "replay" in chosen and preset in SPLIT_OF_PRESET:
+        chosen["replay"].setdefault("split_by", SPLIT_OF_PRESET[preset])
     built: dict[str, StageSettings] = {}
     for name in stages:
         data, own = built.get("download"), built.get("import-log")

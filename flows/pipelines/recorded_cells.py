@@ -22,7 +22,7 @@ from mlflow.exceptions import MlflowException
 
 from multilogger.components.learners.methods import reads
 from multilogger.components.learners.presets import PRESETS
-from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
+from multilogger.flows.pipelines.pipeline import SPLIT_OF_PRESET, flat, pipeline_settings
 from multilogger.flows.pipelines.steps import stages_for
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR, may_have_seen, why_not_chosen
 from multilogger.tasks.engine.locks import FileLock
@@ -86,6 +86,8 @@ def usual_choices(dataset: str, cell: RecordedCell) -> dict[str, str]:
     given = ("download", "import-log", "learn")
     stages = [name for name in stages_for(cell.choices) if name not in given]
     usual = flat(pipeline_settings(stages, dataset, cell.seed))
+    if "replay" in stages and cell.preset in SPLIT_OF_PRESET:
+        usual["replay.split_by"] = SPLIT_OF_PRESET[cell.preset]
     numbers = preset_numbers(cell.preset, dataset, cell.method, cell.actions)
     usual |= {f"learn.{name}": value for name, value in numbers.items()} | {"learn.seed": cell.seed}
     return {name: param_text(value) for name, value in usual.items()}

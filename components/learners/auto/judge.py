@@ -45,14 +45,20 @@ SAME = 1e-3  # of log propensities: what is logged and what the policy of a logg
 class Sums:
     """Of one policy by context: V (m,) and D (m,), and what E_{y ~ h} q is there (m,), NaN if not known.
 
-    `mass` and `squares` are sum_i w_i and sum_i w_i^2 over all rows.
+    `mass` and `squares` (m,) are sum_i w_i and sum_i w_i^2.
     """
 
     reward: Vector
     loss: Vector
     modelled: Vector
-    mass: float = 0.0
-    squares: float = 0.0
+    mass: Vector
+    squares: Vector
+
+    @property
+    def effective_rows(self) -> float:
+        """Kish's count, but no more than the sum of weights: of weights all next to nothing his is high."""
+        mass, squares = float(self.mass.sum()), float(self.squares.sum())
+        return min(mass**2 / squares, mass) if squares > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,13 @@ class Judged:
         """The same on the rows of some contexts (m,) alone."""
 
         def of(sums: Sums) -> Sums:
-            return replace(sums, reward=sums.reward * contexts, loss=sums.loss * contexts)
+            return Sums(
+                reward=np.where(contexts, sums.reward, 0.0),
+                loss=np.where(contexts, sums.loss, 0.0),
+                modelled=sums.modelled,
+                mass=np.where(contexts, sums.mass, 0.0),
+                squares=np.where(contexts, sums.squares, 0.0),
+            )
 
         return replace(
             self,
@@ -130,9 +142,13 @@ def judge(
                 policy.log_probability(lot.context, lot.action), lot.log_average, MOST_WEIGHT
             )
             loss = sums.modelled[lot.context] + weigher.weights(number, lot, w) * residual
-            sums.mass, sums.squares = sums.mass + float(w.sum()), sums.squares + float(w @ w)
-            sums.reward += np.bincount(lot.context, w * reward, minlength=contexts)
-            sums.loss += np.bincount(lot.context, loss, minlength=contexts)
+            for total, values in (
+                (sums.reward, w * reward),
+                (sums.loss, loss),
+                (sums.mass, w),
+                (sums.squares, w * w),
+            ):
+                total += np.bincount(lot.context, values, minlength=contexts)
     split = len(candidates)
     spread, untold = weigher.reach(split)
     for j, sums in enumerate(found[split:]):
@@ -163,4 +179,5 @@ def _acted(log: LearnerLog, policy: PolicyTable, logger: int) -> bool:
 
 
 def _empty(modelled: Vector) -> Sums:
-    return Sums(np.zeros(len(modelled)), np.zeros(len(modelled)), modelled)
+    reward, loss, mass, squares = np.zeros((4, len(modelled)))
+    return Sums(reward, loss, modelled, mass, squares)

@@ -50,6 +50,27 @@ def test_the_gain_is_that_of_true_labels(actions: str, sharper: float, sign: int
         assert found.short("old") == "worse than old on its own estimate"
 
 
+@pytest.mark.parametrize("actions", SPACES)
+def test_what_was_learned_by_heart_is_judged_where_it_was_not(actions: str) -> None:
+    """A policy that is right at the contexts of training rows and wrong at the others."""
+    log = make_training_log(contexts=400, passes=(8, 8), actions=actions)
+    assert log.truth is not None
+    half = np.arange(400) % 2 == 1
+    by_context = replace(log, validation=half[log.context])
+    one_hot = np.eye(3)[log.truth] if actions == "one-of" else log.truth.astype(np.float64)
+    sure = np.asarray(3.0 * (one_hot - 0.5), dtype=np.float64)
+    by_heart = np.where(half[:, None], -sure, sure)
+    assert guard(log, sure, None).gain > 0
+    found = guard(by_context, by_heart, None)
+    assert not found.seen
+    assert found.rows < 0.6 * log.rows
+    assert found.worse
+    blind = guard(log, sure, None, by_heart)
+    assert not blind.seen
+    assert blind.gain < guard(log, sure, None).gain
+    assert "at contexts that it learned from" in str(guard(log, -sure, None).line("naive"))
+
+
 def test_sums_of_labels_speak_where_products_of_weights_do_not() -> None:
     """A greedy policy has few effective rows; the labels of each row have many."""
     log = make_training_log(contexts=400, alphas=(0.05, 0.05))

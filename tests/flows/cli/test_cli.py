@@ -293,7 +293,7 @@ def test_a_pipe_hears_what_was_computed_and_what_was_not(
 @pytest.mark.early
 def test_a_pipe_hears_how_many_cells_were_computed(typed: Cli, tmp_path: Path) -> None:
     """One cell is there already: `learn` has made it."""
-    learn("digits", "logger-1")
+    learn("digits", "logger-1", preset="tuned")
     arguments = ["reproduce", "table2", "--dataset", "digits", "--seeds", "1", "--workers", "1"]
     arguments += ["--out", str(tmp_path / "out"), "--method", "logger-1", "--method", "logger-2"]
     done = typed(*arguments)

@@ -39,7 +39,7 @@ def evaluation_of(run: Finished) -> dict[str, object]:
 
 @pytest.mark.usefixtures("store_root")
 def test_policy_is_learned_weighed_and_scored_on_test() -> None:
-    done = learn(method="weighted", settings=QUICK)
+    done = learn(method="weighted", settings=QUICK | {"replay.split_by": "row"})
     policy, test = load_learned(done.outcomes["learn"].artifact), load_test(done.outcomes["reduce"].artifact)
     result = load_evaluation(done.outcomes["evaluate"].artifact)
     logits = policy.logits(test.x)
