@@ -28,6 +28,7 @@ ENDINGS = {INTERRUPTED: f"interrupted; {GOES_ON}", TERMINATED: TERMINATED_LINE}
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__bases__[0])
 
 NO_MEMORY = "the memory does not suffice: give smaller numbers or fewer rows, or take a machine with more"
+NO_MEMORY_WORDS = ("DefaultCPUAllocator", "Storage size calculation overflowed", "array is too big")
 REMEDIES = {
     errno.ENOSPC: f"the disk is full: free some space, or move the store with {ROOT_VARIABLE}",
     errno.EDQUOT: f"the disk quota is used up: free some space, or move the store with {ROOT_VARIABLE}",
@@ -142,8 +143,8 @@ def _disk_error_behind(error: BaseException | None) -> OSError | None:
 
 
 def _is_of_memory(error: BaseException) -> bool:
-    """Whether memory was asked for that there is not; torch has no class for it."""
-    return isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
+    """Whether memory was asked for that there is not; libraries have other words for it too."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY_WORDS)
 
 
 def _is_full() -> bool:

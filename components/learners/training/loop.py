@@ -98,7 +98,7 @@ def train(
 
 
 def _recorded(learner: Learner, epoch: int, run: dict[str, object]) -> EpochRecord:
-    """The record of an epoch; a policy that training has thrown out of the numbers that there are has none."""
+    """The record of an epoch; a policy that training has driven out of all numbers has none."""
     with suppress(NoProbability):
         record = learner.record(epoch)
         if all(bool(value.isfinite().all()) for value in learner.network.state_dict().values()):

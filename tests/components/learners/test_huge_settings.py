@@ -54,4 +54,4 @@ def test_a_policy_that_is_not_finite_is_told(log: TrainingLog, quick: EverySetti
 )
 def test_rates_have_an_end(name: str, most: int) -> None:
     with pytest.raises(BadInput, match=rf"^{name} must be .*at most {most}, got 1e\+308"):
-        METHODS["weighted"].settings(**{name: HUGE})
+        replace(METHODS["weighted"].settings(), **{name: HUGE})  # type: ignore[arg-type]
