@@ -177,8 +177,7 @@ class _Foreign:
 
     def _placed(self, p: Matrix, classes: Any) -> Matrix:
         """Columns by the names of scikit-learn's classes; an action that is no class is never taken."""
-        names = np.asarray(classes).tolist()
-        places = places_of(names, self.actions)
+        places = places_of(names := np.asarray(classes).tolist(), self.actions)
         if (unknown := np.flatnonzero(places < 0)).size:
             raise BadInput(
                 f"the classes_ of the policy must be actions of the log, got {names[unknown[0]]!r}; list it "
