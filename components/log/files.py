@@ -240,4 +240,9 @@ def _side(part: ColumnBatch, name: str, validation: bool) -> ColumnBatch:
 def read_facts(schema: Any) -> dict[str, Any] | None:
     """The facts in an Arrow schema; None of a file that somebody else wrote."""
     known = (schema.metadata or {}).get(FACTS)
-    return None if known is None else dict(stated_json(known, FACTS.decode(), dict))
+    if known is None:
+        return None
+    facts: dict[str, Any] = stated_json(known, FACTS.decode(), dict)
+    if not (isinstance(facts.get("actions"), list) and isinstance(facts.get("max_loss"), int | float)):
+        raise BadInput(f"the schema of the log has no actions or max_loss under {FACTS!r}; write it again")
+    return facts

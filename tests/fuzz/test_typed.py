@@ -166,7 +166,9 @@ def test_deep_and_odd_json(known: dict[str, str], name: str, text: str) -> None:
         ml.load_policy(folder)
 
 
-@pytest.mark.parametrize("text", [b"[" * 200_000, b"{", b"3", b"null", b'{"a": 1}', b"\xff"])
+@pytest.mark.parametrize(
+    "text", [b"[" * 200_000, b"{", b"3", b"null", b'{"a": 1}', b'{"actions": [], "max_loss": "x"}', b"\xff"]
+)
 @pytest.mark.parametrize("key", [b"actions", b"multilogger"])
 def test_odd_json_in_a_schema(known: dict[str, str], key: bytes, text: bytes) -> None:
     """Of actions that the file of a log names, and of what we say in it: read, or refused."""
@@ -174,7 +176,7 @@ def test_odd_json_in_a_schema(known: dict[str, str], key: bytes, text: bytes) ->
     table = pq.read_table(path)
     said = {b"actions": table.schema.metadata[b"actions"], key: text}
     pq.write_table(table.replace_schema_metadata(said), path)
-    with pytest.raises(ml.BadInput, match="the schema of the log has no|cannot be read"):
+    with pytest.raises(ml.BadInput, match=r"the schema of the log has no|cannot be read"):
         ml.BanditLog.from_parquet(path)
     options = EvaluateOptions(known["POLICY"], path, path.parent / "out", bootstrap=100, track=False)
     with suppress(ml.BadInput):
