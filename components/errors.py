@@ -6,6 +6,8 @@ HIDDEN = "***"
 LONGEST = 380  # characters of a message
 # `user:password@` of an address, also where the password has a slash that should have been escaped.
 _LOGIN = re.compile(r"(://)(?:[^\s/?#'\"]*@|[^\s/:@'\"]*:(?!\d+/)[^\s@'\"]*@)")
+# `user:password@` of an address whose beginning is mistyped, such as `http:/` or none.
+_BARE = re.compile(r"(?<![^\s/@'\"])[^\s/:@'\"]+:(?!/|\d+/)[^\s@'\"]{0,400}@")
 _NAMED = re.compile(
     r"((?:[?&;]|\b)(?:password|passwd|pwd|(?:access_|auth_)?token|secret(?:_key)?|api_?key|signature)=)[^&;\s'\"]+",
     re.IGNORECASE,
@@ -14,7 +16,7 @@ _NAMED = re.compile(
 
 def without_secrets(text: str) -> str:
     """A text with the logins and passwords of its addresses hidden."""
-    return _NAMED.sub(rf"\1{HIDDEN}", _LOGIN.sub(rf"\1{HIDDEN}@", text))
+    return _NAMED.sub(rf"\1{HIDDEN}", _BARE.sub(f"{HIDDEN}@", _LOGIN.sub(rf"\1{HIDDEN}@", text)))
 
 
 def shortened(text: str) -> str:

@@ -8,9 +8,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from multilogger.components.errors import BadInput, without_secrets
+from multilogger.components.errors import BadInput, first_line, short, without_secrets
 from multilogger.tasks.engine.store import LOGIN_VARIABLE, Store
 
 DEFAULTS = {
@@ -49,7 +49,8 @@ LOGINS = {
 
 def set_defaults() -> None:
     """Set what is not set yet. Prefect's database goes to the store unless PREFECT_HOME says otherwise."""
-    hide_logins()
+    with suppress(BadInput):  # every command says it; this is read when we are imported
+        hide_logins()
     if logging.getLogRecordFactory() is not _discreet_record:
         logging.setLogRecordFactory(_discreet_record)
     for name, value in DEFAULTS.items():
@@ -75,13 +76,20 @@ def hide_logins() -> None:
     That of a database cannot be taken out: it stays in the variable, and is hidden wherever it is shown.
     """
     for name in LOGINS:
-        if (address := os.environ.get(name)) and address.startswith("http"):
-            os.environ[name] = without_login(name, address)
+        if not (address := os.environ.get(name)):
+            continue
+        try:
+            if address.startswith("http"):
+                os.environ[name] = without_login(name, address)
+            elif "://" in address:
+                _split(address)
+        except BadInput as error:
+            raise BadInput(f"{name}: {error}") from error
 
 
 def without_login(name: str, address: str) -> str:
     """An address of a kind of `LOGINS`, and its user and password put where the library looks for them."""
-    parts = urlsplit(address)
+    parts = _split(address)
     login, _, host = parts.netloc.rpartition("@")
     user, colon, password = login.partition(":")
     if not colon:
@@ -92,6 +100,18 @@ def without_login(name: str, address: str) -> str:
         for variable, value in zip(LOGINS[name], (user, password), strict=True):
             os.environ.setdefault(variable, unquote(value))
     return urlunsplit(parts._replace(netloc=host))
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of an address; one that has none is refused, by this library or by Python's own."""
+    try:
+        return urlsplit(address)
+    except ValueError as error:
+        shown = short(without_secrets(address))
+        raise BadInput(
+            f"{shown} is no address ({first_line(error)[:80]}); write it as http://HOST:PORT, and a [ or ] "
+            "that is not around a host's number as %5B or %5D"
+        ) from error
 
 
 _make_record = logging.getLogRecordFactory()

@@ -22,6 +22,7 @@ ALLOWED = {
     "tasks/engine": (
         "multilogger.tasks.engine",
         "multilogger.components.errors",
+        "multilogger.components.json_text",
         "multilogger.components.names",
     )
 }

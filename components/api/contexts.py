@@ -26,6 +26,10 @@ class Contexts:
     context: NDArray[np.int64]
     known: bool
 
+    def __post_init__(self) -> None:
+        if self.x.shape[1] == 0:
+            raise BadInput("contexts have no features, as lists of them are empty; give each at least one")
+
 
 def read_contexts(
     rows: Rows,
@@ -67,7 +71,7 @@ def own_contexts(x: Features, columns: FeatureColumns, context: NDArray[np.int64
     """Contexts by number, whose features stand in every one of their rows."""
     _, first = np.unique(context, return_index=True)
     once = x[first]
-    differs = np.abs(densify(x) - densify(once[context])).max(axis=1)
+    differs = np.abs(densify(x) - densify(once[context])).max(axis=1, initial=0.0)
     if (rows := np.flatnonzero(differs)).size:
         raise BadInput(
             f"{WHERE}, row {rows[0]}: its features are not those of row {first[context[rows[0]]]}, which has "

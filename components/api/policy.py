@@ -17,6 +17,7 @@ from multilogger.components.api.read_log import check_given
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.columns import FeatureColumns
+from multilogger.components.json_text import parsed_json
 from multilogger.components.log.actions import ActionIds, ids_of, places_of, size_word, usual_ids
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def load_policy(folder: str | Path) -> Policy:
         columns, actions = FeatureColumns.numbered(model.features), usual_ids(model.space)
         return Policy(model, columns, actions, model.space, model.method)
     try:
-        facts = json.loads((place / COLUMNS_FILE).read_text(encoding="utf-8"))
+        facts = parsed_json((place / COLUMNS_FILE).read_text(encoding="utf-8"))
         columns, actions = FeatureColumns.from_json(facts["features"]), tuple(facts["actions"])
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadInput(
@@ -176,8 +177,7 @@ class _Foreign:
 
     def _placed(self, p: Matrix, classes: Any) -> Matrix:
         """Columns by the names of scikit-learn's classes; an action that is no class is never taken."""
-        names = np.asarray(classes).tolist()
-        places = places_of(names, self.actions)
+        places = places_of(names := np.asarray(classes).tolist(), self.actions)
         if (unknown := np.flatnonzero(places < 0)).size:
             raise BadInput(
                 f"the classes_ of the policy must be actions of the log, got {names[unknown[0]]!r}; list it "

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from multilogger.components.evaluation.evaluation import (
     Request,
     evaluate_policy,
 )
+from multilogger.components.evaluation.intervals import check_replicates
 from multilogger.components.evaluation.loss_models.opening import DrModel
 from multilogger.components.evaluation.max_weights import (
     MaxWeights,
@@ -47,8 +47,6 @@ from multilogger.components.text import html_table, text_table
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-FEWEST_REPLICATES = 100
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,8 +216,7 @@ def evaluate(
 def _check_request(level: float, bootstrap: int, positive: dict[str, float | None], dr_model: str) -> None:
     if not is_number(level) or not 0.5 <= level < 1:
         raise BadInput(f"level must lie in [0.5, 1), got {level!r}; 0.95 is usual")
-    if isinstance(bootstrap, bool) or not isinstance(bootstrap, Integral) or bootstrap < FEWEST_REPLICATES:
-        raise BadInput(f"bootstrap needs at least {FEWEST_REPLICATES} resamples, got {bootstrap!r}")
+    check_replicates(bootstrap, "bootstrap")
     for name, value in positive.items():
         if value is not None and not (is_number(value) and value > 0):
             raise BadInput(f"{name} must be a number above 0, got {value!r}")

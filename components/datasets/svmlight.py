@@ -18,7 +18,7 @@ from scipy import sparse
 
 from multilogger.components.actions.arrays import Actions
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData, TrainTest
-from multilogger.components.datasets.registry import DatasetSpec
+from multilogger.components.datasets.registry import FREE_BYTES, MOST_ROWS, MOST_UNPACKED, DatasetSpec
 from multilogger.components.errors import BadInput, first_line
 
 
@@ -43,6 +43,10 @@ def read_splits(
     held_out = _labelled(x, targets, spec, test.name, classes)
     advance()
     return TrainTest(learned, held_out)
+
+
+OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
+BLOCK_BYTES = 2**20
 
 
 class _LimitedText:
@@ -70,9 +74,31 @@ class _TooLong(BadInput):
     pass
 
 
+def _check_rows(path: Path, spec: DatasetSpec) -> None:
+    """Refuse an own file that is not of the size of its text: a few kilobytes can unpack to many short rows.
+
+    Lines are counted before any is read as a row, which takes a hundred times as long.
+    """
+    most_bytes = spec.most_bytes
+    if path.suffix in OPENERS:
+        most_bytes = min(most_bytes, FREE_BYTES + MOST_UNPACKED * path.stat().st_size)
+    length = rows = 0
+    with _opened(path) as file:
+        while block := file.read(BLOCK_BYTES):
+            length, rows = length + len(block), rows + block.count(b"\n")
+            if length <= most_bytes and rows <= MOST_ROWS:
+                continue
+            size = f"{most_bytes:,} bytes of text, as no file of its size on disk has"
+            size = size if length > most_bytes else f"{MOST_ROWS:,} rows, more than are held in memory"
+            raise _TooLong(
+                f"{path.name} has more than {size}; give a smaller one, or allow N bytes of text, and any "
+                "number of rows, with --set download.max_bytes=N"
+            )
+
+
 def _opened(path: Path) -> BinaryIO:
     """A file to read, uncompressed; what it is says its name."""
-    opener: Any = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)
+    opener: Any = OPENERS.get(path.suffix, open)
     return cast(BinaryIO, opener(path, "rb"))
 
 
@@ -83,6 +109,8 @@ def _loaded(
     from sklearn.datasets import load_svmlight_file
 
     try:
+        if most_bytes is None and spec.n_train is None and rows is None:
+            _check_rows(path, spec)
         with _opened(path) as file:
             x, targets = load_svmlight_file(
                 _LimitedText(file, path, most_bytes or spec.most_bytes),

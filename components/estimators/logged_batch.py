@@ -77,12 +77,16 @@ def _check_max_loss(max_loss: float) -> None:
         )
 
 
+class NoProbability(BadInput):
+    """A policy gives what is no probability of an action."""
+
+
 def _check_log_target(log_target: Vector) -> None:
     """-inf is allowed: a policy may well never take an action that a logger took."""
     bad = np.isnan(log_target) | (log_target > 0)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise BadInput(
+        raise NoProbability(
             f"log_target of row {row} is {log_target[row]:g}, not the logarithm of a probability; "
             "is the policy's output finite?"
         )

@@ -16,18 +16,28 @@ rows of the same log, and its predictions have no bound).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from multilogger.components.actions.arrays import Vector
+from multilogger.components.errors import BadInput, short
 from multilogger.components.evaluation.context_sums import Column, Stratum, Sums, total_sums
 from multilogger.components.evaluation.log_sums import MOST_BLOCKS, Kind, LogSums, Side
 from multilogger.components.evaluation.points import Estimators
 
 BLOCK_DRAWS = 2_000_000  # draws in memory at a time
 BLOCK_CONTEXTS = 20_000  # contexts left out at a time by the jackknife
-FEWEST_REPLICATES = 20
+FEWEST_REPLICATES = 20  # with a value, for an interval
+LEAST_ASKED, MOST_ASKED = 100, 100_000  # replicates; the sums of all are in memory
+
+
+def check_replicates(asked: object, name: str) -> None:
+    """Refuse a number of resamples that tells nothing, or that memory has no room for."""
+    whole = isinstance(asked, Integral) and not isinstance(asked, bool)
+    if not whole or not LEAST_ASKED <= int(asked) <= MOST_ASKED:  # type: ignore[call-overload]
+        raise BadInput(f"{name} needs {LEAST_ASKED} to {MOST_ASKED:,} resamples, got {short(asked)}")
 
 
 @dataclass(frozen=True)

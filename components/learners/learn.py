@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.auto.verdict import Verdict
@@ -107,7 +109,8 @@ def learn(
     learner = found.build(log, settings, seed)
     run = _run_facts(method, log, settings, seed)
     on_epoch, say = on_epoch or _say_nothing, say or _say_nothing
-    progress = train(learner, run, settings.checkpoint_every, on_epoch, checkpoint, say)
+    with np.errstate(over="ignore", invalid="ignore"):  # `train` tells of it
+        progress = train(learner, run, settings.checkpoint_every, on_epoch, checkpoint, say)
     policy = LearnedPolicy(
         network=learner.network.eval(),
         size=learner.size,

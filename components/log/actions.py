@@ -5,7 +5,6 @@ whole numbers, words or booleans, and keep their kind: 3 is not '3', and True is
 ids, only names of their labels. A reader of files matches the names that files and policies say.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from multilogger.components.actions.one_of import OneOf
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.checks import at_row, first_of
+from multilogger.components.json_text import stated_json
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import ColumnBatch, index_labels, is_list
 from multilogger.components.log.schema import ACTIONS
@@ -224,7 +224,7 @@ class ActionReader:
 def stated_actions(schema: Any) -> tuple[str, ...] | None:
     """The names of actions that a log's schema has, in the order of their places."""
     names = (schema.metadata or {}).get(ACTIONS.encode())
-    return None if names is None else tuple(json.loads(names))
+    return None if names is None else tuple(stated_json(names, ACTIONS, list))
 
 
 def _name(value: object) -> str:

@@ -4,7 +4,6 @@ A log is one file or a folder, with any labels for loggers and contexts. That of
 differ only in which columns are there. An Arrow table in memory is read as files are.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.logged_batch import Loggers
+from multilogger.components.json_text import stated_json
 from multilogger.components.log.columns import LogColumns, find_columns
 from multilogger.components.log.unreadable import READ_ERRORS, readable
 
@@ -240,4 +240,9 @@ def _side(part: ColumnBatch, name: str, validation: bool) -> ColumnBatch:
 def read_facts(schema: Any) -> dict[str, Any] | None:
     """The facts in an Arrow schema; None of a file that somebody else wrote."""
     known = (schema.metadata or {}).get(FACTS)
-    return None if known is None else json.loads(known)
+    if known is None:
+        return None
+    facts: dict[str, Any] = stated_json(known, FACTS.decode(), dict)
+    if not (isinstance(facts.get("actions"), list) and isinstance(facts.get("max_loss"), int | float)):
+        raise BadInput(f"the schema of the log has no actions or max_loss under {FACTS!r}; write it again")
+    return facts

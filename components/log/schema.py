@@ -18,6 +18,7 @@ from multilogger.components.actions.labels import Labels
 from multilogger.components.actions.one_of import OneOf
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
+from multilogger.components.json_text import stated_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,7 +113,7 @@ def space_of(schema: "pa.Schema", column: str = "action") -> ActionSpace:
             f"column {column!r} must hold label vectors of one length, or numbers of actions whose names the "
             f"schema says under {ACTIONS!r}, got {kind}; make the log again"
         )
-    return OneOf(len(json.loads(names)))
+    return OneOf(len(stated_json(names, ACTIONS, list)))
 
 
 def to_table(rows: LogRows, schema: "pa.Schema") -> "pa.Table":

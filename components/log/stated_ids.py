@@ -1,9 +1,9 @@
 """The ids of actions that files of this package have by number, as their schema says them."""
 
-import json
 from typing import Any
 
 from multilogger.components.errors import BadInput
+from multilogger.components.json_text import stated_json
 from multilogger.components.log.actions import ActionId
 from multilogger.components.log.files import read_facts
 from multilogger.components.log.schema import ACTIONS
@@ -30,6 +30,6 @@ def stated_ids(schema: Any) -> list[ActionId] | None:
         return None
     if (facts := read_facts(schema)) is not None:  # a file of `write_parquet`, which keeps the kind of ids
         return list(facts["actions"])
-    words = json.loads(names)
+    words = stated_json(names, ACTIONS, list)
     numbers = [str(number) for number in range(len(words))]
     return list(range(len(words))) if words == numbers else words

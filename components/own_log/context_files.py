@@ -18,6 +18,7 @@ from multilogger.components.features.column import Kind
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.encode import Unseen
 from multilogger.components.features.frames import Rows
+from multilogger.components.json_text import parsed_json
 
 SHAPE = "contexts.json"
 DENSE = "contexts.f32"
@@ -74,7 +75,7 @@ class ContextWriter:
 
 def load_contexts(folder: Path) -> Features:
     """Contexts (m, d) that `ContextWriter` wrote; pages are read as they are looked at."""
-    facts = json.loads((folder / SHAPE).read_text(encoding="utf-8"))
+    facts = parsed_json((folder / SHAPE).read_text(encoding="utf-8"))
     shape = (facts["rows"], facts["features"])
     if not facts["sparse"]:
         return _mapped(folder / DENSE, np.dtype(np.float32), shape)

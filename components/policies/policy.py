@@ -19,7 +19,8 @@ from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import Labels
 from multilogger.components.actions.space import ActionSpace, find_space
 from multilogger.components.datasets.labelled_data import Features
-from multilogger.components.errors import BadInput, first_line
+from multilogger.components.errors import BadInput, first_line, short
+from multilogger.components.json_text import parsed_json
 from multilogger.components.log.memory import densify
 from multilogger.components.policies.blends import blank_blend, blend_shape
 from multilogger.components.policies.network_size import NetworkSize
@@ -145,7 +146,7 @@ def load_policy(folder: Path) -> LearnedPolicy:
 
     try:
         return _read_policy(folder)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadInput(
             f"{folder / 'policy.json'} is no policy, or it is damaged ({type(error).__name__}: "
             f"{first_line(error)}); save the policy again"
@@ -160,7 +161,7 @@ def load_policy(folder: Path) -> LearnedPolicy:
 def _read_policy(folder: Path) -> LearnedPolicy:
     from safetensors.torch import load_file
 
-    facts = json.loads((folder / "policy.json").read_text())
+    facts = parsed_json((folder / "policy.json").read_text())
     size = NetworkSize(tuple(facts["hidden"]), facts["batch_norm"])
     tensors = load_file(folder / "policy.safetensors")
     space = find_space(facts["actions"], facts["size"]) if "actions" in facts else Labels(facts["labels"])
@@ -196,7 +197,10 @@ def _check_sizes(
     sizes = (*widths, members, inner)
     if any(isinstance(one, bool) or not isinstance(one, int) or one < 1 for one in sizes):
         raise ValueError(f"sizes must be whole numbers above 0, got {widths} and {members} members")
-    stated = members * inner * sum(a * b for a, b in pairwise(widths))
+    adds = facts.get("adds")
+    if adds is not None and not (isinstance(adds, list) and adds and {type(one) for one in adds} == {bool}):
+        raise ValueError(f"adds must be a list of true and false, one of each part, got {short(adds)}")
+    stated = members * inner * len(adds or (1,)) * sum(a * b for a, b in pairwise(widths))
     held = sum(value.numel() for name, value in tensors.items() if name.startswith("network/"))
     if stated > held:
         raise ValueError(f"it says a network of {stated:.4g} weights, policy.safetensors has {held}")
@@ -206,6 +210,10 @@ def _check_sizes(
                 f"{name} must have {facts['features']} numbers, one per feature, got the shape "
                 f"{tuple(tensors[name].shape)}"
             )
+        if tensors[name].dtype != torch.float32:
+            raise ValueError(f"{name} must be of the type float32, got {tensors[name].dtype}")
+    if odd := [name for name, value in tensors.items() if value.is_complex()]:
+        raise ValueError(f"{odd[0]} must be of the type float32, got {tensors[odd[0]].dtype}")
 
 
 def _blank_network(

@@ -8,10 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 
 DEFAULT_RUNNER = "process"
 DEFAULT_WORKERS = 2
+MOST_SEEDS = 1000  # of a comparison, whose cells are all made before the first is run
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,12 @@ RUNNERS = {
     "process": Runner("multilogger.flows.cells.in_processes"),
     "dask": Runner("multilogger.flows.cells.on_dask", needs="prefect_dask"),
 }
+
+
+def check_seeds(seeds: int) -> None:
+    """Refuse a number of seeds that is none, or that nobody would wait for."""
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise BadInput(f"--seeds must be a number from 1 to {MOST_SEEDS:,}, got {short(seeds)}")
 
 
 @dataclass(frozen=True)

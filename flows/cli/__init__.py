@@ -42,10 +42,10 @@ def main_options(
     The store is ./data, or the folder that MULTILOGGER_HOME names.
     """
     context.obj = debug
-    hide_logins()
     if show_version:
         typer.echo(f"multilogger {version('multilogger')}")
         raise typer.Exit
+    hide_logins()
 
 
 for command in COMMANDS:

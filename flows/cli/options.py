@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.cells.running import MOST_SEEDS
 from multilogger.flows.environment import without_login
 
 OWN_FILES = "Your own files"
@@ -14,7 +15,11 @@ Seed = Annotated[int, typer.Option(min=0, help="Drives the loggers' sample, the 
 
 
 def _without_login(mirror: str | None) -> str | None:
-    return mirror if mirror is None else without_login("MULTILOGGER_MIRROR", mirror)
+    """What was typed, for which the variable stands too."""
+    try:
+        return mirror if mirror is None else without_login("MULTILOGGER_MIRROR", mirror)
+    except BadInput as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 Mirror = Annotated[
@@ -80,7 +85,7 @@ Datasets = Annotated[
 Methods = Annotated[
     list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
 ]
-Seeds = Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")]
+Seeds = Annotated[int, typer.Option(min=1, max=MOST_SEEDS, help="Seeds 0 to N - 1.")]
 Out = Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")]
 Workers = Annotated[int, typer.Option(min=1, help="Cells to run at a time, one core each.")]
 RunnerName = Annotated[

@@ -8,7 +8,7 @@ import typer
 
 from multilogger.flows.cells.running import Running
 from multilogger.flows.cli.data_options import GivenData, takes_data
-from multilogger.flows.cli.options import Address, Methods, Preset, RunnerName, Workers
+from multilogger.flows.cli.options import Address, Methods, Preset, RunnerName, Seeds, Workers
 from multilogger.flows.terminal.errors import INCOMPLETE, one_line_errors
 
 
@@ -16,7 +16,7 @@ from multilogger.flows.terminal.errors import INCOMPLETE, one_line_errors
 def study(
     context: typer.Context,
     methods: Methods = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N - 1.")] = 5,
+    seeds: Seeds = 5,
     preset: Preset = "auto",
     out: Annotated[Path, typer.Option(help="Folder for study.html and study.csv.")] = Path("study"),
     workers: Workers = 2,

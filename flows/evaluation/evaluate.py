@@ -15,6 +15,7 @@ from multilogger.components.evaluation.evaluation import (
     evaluate_sums,
     sum_up_log,
 )
+from multilogger.components.evaluation.intervals import check_replicates
 from multilogger.components.evaluation.log_sums import Kind
 from multilogger.components.evaluation.loss_models.opening import DrModel
 from multilogger.components.evaluation.max_weights import MaxWeights, check_stated_weight
@@ -35,7 +36,6 @@ from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.train_loggers import logger_name
 
 PASSES = 3  # over the log; see score_log
-FEWEST_REPLICATES = 100
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ class EvaluateOptions:
     def __post_init__(self) -> None:
         if not 0.5 <= self.level < 1:
             raise BadInput(f"--level must lie in [0.5, 1), got {self.level:g}; 0.95 is usual")
-        if self.bootstrap < FEWEST_REPLICATES:
-            raise BadInput(f"--bootstrap needs at least {FEWEST_REPLICATES} resamples, got {self.bootstrap}")
+        check_replicates(self.bootstrap, "--bootstrap")
         Running(self.workers, self.runner, self.address)  # says what is wrong
         for name in ("clip", "max_loss", "max_weight"):
             value = getattr(self, name)

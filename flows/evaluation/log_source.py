@@ -1,6 +1,5 @@
 """A log by its folder: a result of `replay` with its contexts and loggers, or a person's own files."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
 from multilogger.components.evaluation.max_weights import MaxWeights, greedy_log_propensity, known_max_weights
+from multilogger.components.json_text import parsed_json
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
 from multilogger.components.own_log.mapped_files import mapped_files
 from multilogger.flows.evaluation.policy_source import NamedPolicy
@@ -184,7 +184,7 @@ def _artifact(folder: Path, manifest: dict[str, Any]) -> Artifact:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))
         _ = manifest["stage"], manifest["key"], manifest["files"], manifest["inputs"]
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(

@@ -1,6 +1,5 @@
 """A policy by whatever a person calls it: a folder, an MLflow run, or an MLflow model; and whence it came."""
 
-import json
 import re
 import tempfile
 from contextlib import suppress
@@ -12,6 +11,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.api.policy import COLUMNS_FILE
 from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.columns import FeatureColumns
+from multilogger.components.json_text import parsed_json
 from multilogger.tasks.engine.artifact import MANIFEST, sha256_of
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.learn import POLICY_FILES
@@ -95,7 +95,7 @@ def _of_raw_rows(folder: Path, space: ActionSpace) -> dict[str, Any]:
     if not (folder / COLUMNS_FILE).is_file():
         return {}
     try:
-        facts = json.loads((folder / COLUMNS_FILE).read_text(encoding="utf-8"))
+        facts = parsed_json((folder / COLUMNS_FILE).read_text(encoding="utf-8"))
         names, columns = tuple(map(str, facts["actions"])), FeatureColumns.from_json(facts["features"])
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{folder / COLUMNS_FILE} is damaged; save the policy again") from error
@@ -185,7 +185,7 @@ def _fetch(run: "Run", name: str, store: Store, folder: Path) -> None:
 def _manifest(folder: Path) -> dict[str, Any]:
     """What the stage that made a policy wrote down, empty if it did not; files must be what it says."""
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     for name in POLICY_FILES:

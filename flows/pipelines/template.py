@@ -1,6 +1,5 @@
 """A finished MLflow run as a template: the settings of its whole pipeline, to run one stage of it again."""
 
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from multilogger.components.errors import BadInput
+from multilogger.components.json_text import parsed_json
 from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings, typed_value
 from multilogger.flows.pipelines.steps import PipelineSettings, stages_for
 from multilogger.tasks.engine.artifact import MANIFEST
@@ -161,7 +161,7 @@ def _from_manifests(tracker: Tracker, run: Run, stage: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         try:
             tracker.download(run, MANIFEST, Path(scratch))
-            inputs = json.loads((Path(scratch) / MANIFEST).read_bytes())["inputs"]
+            inputs = parsed_json((Path(scratch) / MANIFEST).read_bytes())["inputs"]
         except (MlflowException, OSError, ValueError, KeyError) as error:
             raise BadInput(f"run {run.info.run_id} has lost its {MANIFEST}; name another run") from error
     for source in inputs.values():

@@ -10,7 +10,7 @@ from multilogger.components.datasets.registry import actions_of
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.running import Running, check_seeds
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.pipeline import parse_assignments
 from multilogger.tasks.engine.store import check_folder
@@ -31,8 +31,7 @@ class Scope:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise BadInput(f"a reproduction needs at least one seed, got {self.seeds}")
+        check_seeds(self.seeds)
         if not self.presets:
             raise BadInput(f"a reproduction needs at least one preset, got none; choose {', '.join(PRESETS)}")
 

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from multilogger.components.errors import BadInput, without_secrets
+from multilogger.components.json_text import parsed_json
 from multilogger.flows.servers.child_process import ChildProcess
 from multilogger.tasks.engine.locks import FileLock, is_held
 from multilogger.tasks.engine.store import Store
@@ -45,7 +46,7 @@ def running_servers(store: Store) -> RunningServers | None:
     if not is_held(store.locks / "up"):
         return None
     try:
-        return RunningServers(**json.loads(_record(store).read_text()))
+        return RunningServers(**parsed_json(_record(store).read_text()))
     except (OSError, ValueError, TypeError):  # still starting
         return None
 

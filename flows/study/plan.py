@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from multilogger.flows.cells.running import check_seeds
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.steps import OWN
 
@@ -12,6 +13,7 @@ def study_cells(
     dataset: str, methods: list[str], seeds: int, preset: str, mirror: str | None, settings: dict[str, Any]
 ) -> list[Cell]:
     """One cell per method and seed, with the log's own files looked at once."""
+    check_seeds(seeds)
     first = Cell(dataset=dataset, method=methods[0], preset=preset, mirror=mirror, settings=settings)
     if first.roles is OWN:
         known = first.chosen()["import-log"].params()

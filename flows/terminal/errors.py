@@ -27,12 +27,17 @@ ENDINGS = {INTERRUPTED: f"interrupted; {GOES_ON}", TERMINATED: TERMINATED_LINE}
 # Newer versions of Typer have a copy of click inside, without a public name for this class.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__bases__[0])
 
+NO_MEMORY = "the memory does not suffice: give smaller numbers or fewer rows, or take a machine with more"
+NO_MEMORY_WORDS = ("DefaultCPUAllocator", "Storage size calculation overflowed", "array is too big")
 REMEDIES = {
     errno.ENOSPC: f"the disk is full: free some space, or move the store with {ROOT_VARIABLE}",
     errno.EDQUOT: f"the disk quota is used up: free some space, or move the store with {ROOT_VARIABLE}",
     errno.EACCES: f"no permission: mend it, or move the store with {ROOT_VARIABLE}",
     errno.EPERM: f"no permission: mend it, or move the store with {ROOT_VARIABLE}",
     errno.EROFS: f"the file system is read-only: move the store with {ROOT_VARIABLE}",
+    errno.ENAMETOOLONG: "a name is longer than any file can have: give another path",
+    errno.ELOOP: "a link leads back to itself: mend it, or give another path",
+    errno.ENOMEM: NO_MEMORY,
 }
 
 
@@ -70,13 +75,17 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 @contextmanager
 def one_line_usage() -> Iterator[None]:
-    """Turn what is wrong with the options themselves into one line too."""
+    """Turn what is wrong with the options themselves, or with the environment, into one line too."""
     try:
         yield
+    except BadInput as error:
+        sys.stderr.write(f"multilogger: {error}\n")
+        sys.exit(USER_ERROR)
     except UsageError as error:
         if text := error.format_message().rstrip("."):  # none: the help was shown instead
             command = error.ctx.command_path if error.ctx else "multilogger"
-            sys.stderr.write(f"multilogger: {text[0].lower()}{text[1:]} (see '{command} --help')\n")
+            line = shortened(without_secrets(f"{text[0].lower()}{text[1:]} (see '{command} --help')"))
+            sys.stderr.write(f"multilogger: {line}\n")
         sys.exit(USER_ERROR)
 
 
@@ -91,7 +100,9 @@ def explain(error: BaseException) -> tuple[str, int]:
     full = _disk_error_behind(error)
     if full is not None:
         where = f" ({full.filename})" if full.filename else ""
-        return f"{REMEDIES[full.errno or 0]}{where}", USER_ERROR
+        return shortened(without_secrets(f"{REMEDIES[full.errno or 0]}{where}")), USER_ERROR
+    if any(_is_of_memory(link) for link in _chain(error)):
+        return NO_MEMORY, USER_ERROR
     if "database or disk is full" in str(error) or _is_full():  # SQLite's words
         return REMEDIES[errno.ENOSPC], USER_ERROR
     if any(type(link).__name__ == "PrefectHTTPStatusError" for link in _chain(error)):
@@ -129,6 +140,11 @@ def _disk_error_behind(error: BaseException | None) -> OSError | None:
     """The file system's complaint in a chain of exceptions, if there is one with a remedy."""
     complaints = (link for link in _chain(error) if isinstance(link, OSError) and link.errno in REMEDIES)
     return next(complaints, None)
+
+
+def _is_of_memory(error: BaseException) -> bool:
+    """Whether memory was asked for that there is not; libraries have other words for it too."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY_WORDS)
 
 
 def _is_full() -> bool:

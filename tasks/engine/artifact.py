@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from multilogger.components.json_text import parsed_json
 from multilogger.tasks.engine.locks import probing
 
 MANIFEST = "manifest.json"
@@ -76,7 +77,7 @@ class Artifact(BaseModel):
         try:
             if self.manifest is not None:
                 return sha256_of(manifest) == self.manifest
-            content = json.loads(manifest.read_bytes())
+            content = parsed_json(manifest.read_bytes())
             listed = {name: FileEntry(**entry) for name, entry in content["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
@@ -186,6 +187,6 @@ def recorded_run(record: Path) -> str | None:
 def _recorded(record: Path, name: str) -> str | None:
     """What the engine wrote into a record; see `ArtifactReference`."""
     try:
-        return str(json.loads(json.loads(record.read_text())["result"])[name]) if record.exists() else None
+        return str(parsed_json(parsed_json(record.read_text())["result"])[name]) if record.exists() else None
     except (KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"{record} is no record of an artifact") from error

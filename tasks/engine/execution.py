@@ -20,6 +20,7 @@ from prefect.states import Completed
 from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.errors import BadInput
+from multilogger.components.json_text import parsed_json
 from multilogger.tasks.engine.artifact import (
     MANIFEST,
     Artifact,
@@ -99,7 +100,7 @@ def _fetch(tracker: Tracker, run: Run, name: str, folder: Path) -> None:
 def _manifest_files(path: Path, stage: Stage, key: str) -> dict[str, FileEntry]:
     """The files that a manifest lists, if it is the manifest of this key."""
     try:
-        content = json.loads(path.read_bytes())
+        content = parsed_json(path.read_bytes())
         described = (content["stage"], content["version"], content["key"])
         files = {str(name): FileEntry(**entry) for name, entry in content["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -5,7 +5,6 @@ the record of a key exists, and takes a record that cannot be loaded as absent. 
 the files while loading makes Prefect itself recompute whatever is missing or altered.
 """
 
-import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from prefect.context import TaskRunContext
 from prefect.serializers import Serializer
 from prefect.transactions import IsolationLevel
 
+from multilogger.components.json_text import parsed_json
 from multilogger.tasks.engine.artifact import MENDING, Artifact, DamagedArtifact, recorded_key
 from multilogger.tasks.engine.execution import Status, Surroundings, execute_stage
 from multilogger.tasks.engine.locks import StageLocks
@@ -50,7 +50,7 @@ class ArtifactReference(Serializer):
 
 def _verified(reference: bytes | str, root: Path) -> Artifact:
     """The artifact that a reference names, if its files verify; else say why not, and raise."""
-    artifact = Artifact(**json.loads(reference), root=root)
+    artifact = Artifact(**parsed_json(reference), root=root)
     try:
         artifact.verify()
     except DamagedArtifact as damage:
@@ -93,7 +93,7 @@ class Lookup:
     def _recorded(self, key: str) -> Artifact | None:
         """The artifact that the record of a key refers to, if it can be read and the files verify."""
         try:
-            record = json.loads((self._store.results / key).read_text())
+            record = parsed_json((self._store.results / key).read_text())
             return _verified(record["result"], self._store.root)
         except (OSError, ValueError, KeyError, TypeError, DamagedArtifact):
             return None

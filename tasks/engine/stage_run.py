@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from multilogger.components.json_text import parsed_json
 from multilogger.tasks.engine.progress import Bar, open_bar
 
 
@@ -104,4 +105,4 @@ class StageRun:
 
 def read_json(path: Path) -> Any:
     """Read what `save_json` wrote."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    return parsed_json(path.read_text(encoding="utf-8"))

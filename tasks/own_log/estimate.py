@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
 from multilogger.components.evaluation.evaluation import PolicyEvaluation, Request, evaluate_policy
+from multilogger.components.evaluation.intervals import LEAST_ASKED, MOST_ASKED
 from multilogger.components.evaluation.score_log import Scored, score_log
 from multilogger.components.evaluation.tables import estimate_line
 from multilogger.components.log.files import BATCH_ROWS, open_log_files
@@ -40,7 +41,7 @@ HELD_OUT = "held_out.json"
 class EstimateSettings(StageSettings):
     """How intervals are made."""
 
-    bootstrap: int = Field(default=1000, ge=100, description="resamples of contexts")
+    bootstrap: int = Field(default=1000, ge=LEAST_ASKED, le=MOST_ASKED, description="resamples of contexts")
     level: float = Field(default=0.95, ge=0.5, lt=1, description="level of the intervals")
     bootstrap_seed: int = Field(default=0, ge=0, description="draws resamples and folds")
 

@@ -14,6 +14,8 @@ SHOWN = {
     "postgresql://db/x?user=u&password=geheim&a=1": "postgresql://db/x?user=u&password=***&a=1",
     "two: http://a:b@c and http://d:e@f/": "two: http://***@c and http://***@f/",
     "https://host/x?access_token=geheim": "https://host/x?access_token=***",
+    "no file anna:geheim@host:1/x": "no file ***@host:1/x",
+    "no file http:/anna:ge/heim@host/x": "no file http:/***@host/x",
 }
 KEPT = (
     "https://host:8080/a@b",
@@ -21,6 +23,9 @@ KEPT = (
     "mail me@example.org",
     "http://127.0.0.1:4200/api",
     "key=value",
+    "models:/multilogger-yeast@champion",
+    "host:8080/a@b",
+    "got 12:30, mail me@example.org",
 )
 
 

@@ -174,15 +174,31 @@ def test_checkpoint(tmp_path: Path) -> None:
     def checkpoint(rng: np.random.Generator) -> None:
         said: list[str] = []
         hurt = [name for name in contents if rng.random() < 0.4]
-        for name, content in contents.items():
-            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        if whole_lost := bool(rng.random() < 0.1):
+            folder.unlink(missing_ok=True)
+            folder.write_text("a file")
+        else:
+            folder.unlink(missing_ok=True)
+            folder.mkdir()
+        for name, content in contents.items() if not whole_lost else ():
             changed = damaged(content, rng) if name in hurt else content
-            if name not in hurt or rng.random() < 0.8:
+            kind = rng.random()
+            if name not in hurt or kind < 0.6:
                 (folder / name).write_bytes(changed)
+            elif kind < 0.7:
+                (folder / name).write_bytes(b"[" * 200_000)
+            elif kind < 0.8:
+                (folder / name / "deeper").mkdir(parents=True)
         found = load_checkpoint(folder, {"method": "m"}, said.append)
         if found is not None:
             assert torch.equal(found.state.tensors["w"], saved[found.epoch - 1].tensors["w"])
             assert found.state.numbers == {"seen": float(found.epoch)}
+        for epoch in (1, 2):  # whatever was there, learning goes on
+            save_checkpoint(folder, epoch, saved[epoch - 1], {"run": {"method": "m"}})
+        again = load_checkpoint(folder, {"method": "m"}, said.append)
+        assert again is not None
+        assert again.epoch == 2
         if said:
             raise BadInput(max(said, key=len).replace(str(folder), "FOLDER"))
 

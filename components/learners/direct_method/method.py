@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.learners.loss_models.settings import AdditiveSettings, LossModelSettings
-from multilogger.components.learners.training.about import About
+from multilogger.components.learners.training.about import MOST_RATE, About
 from multilogger.components.learners.training.method import Group, Method, Needs
 from multilogger.components.learners.training.settings import PessimismSettings
 
@@ -33,7 +33,7 @@ class DmSettings(LossModelSettings):
     hidden: Annotated[
         tuple[int, ...], About("nodes of each hidden layer of the policy", least=1, most=100_000)
     ] = (256,)
-    risk_rate: Annotated[float, About("Adam's rate for the loss model", above=0)] = 5e-3
+    risk_rate: Annotated[float, About("Adam's rate for the loss model", above=0, most=MOST_RATE)] = 5e-3
     context_batch: Annotated[int, About("contexts a step; 0 for a 32nd of them, 16 to 128", least=0)] = 0
     input_dropout: Annotated[float, About("share of inputs left out at random", least=0, below=1)] = 0.0
     hidden_dropout: Annotated[

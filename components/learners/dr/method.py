@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from multilogger.components.learners.direct_method.method import AdditiveSoftSettings
 from multilogger.components.learners.loss_models.settings import MOST_EPOCHS
-from multilogger.components.learners.training.about import About
+from multilogger.components.learners.training.about import MOST_RATE, About
 from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import BatchSettings, ClipSettings, PessimismSettings
 
@@ -27,10 +27,10 @@ class DrSettings(AdditiveSoftSettings, BatchSettings, ClipSettings, PessimismSet
     epochs: Annotated[int, About("epochs of the policy, at most", least=1)] = 30
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 10
     sharpness: Annotated[
-        float, About("what the additive logits are multiplied by at the policy's start", above=0)
+        float, About("what the additive logits are multiplied by at the policy's start", above=0, most=1e6)
     ] = 3.0
     policy_rate: Annotated[
-        float, About("rate of the policy, which starts from the additive one", above=0)
+        float, About("rate of the policy, which starts from the additive one", above=0, most=MOST_RATE)
     ] = 1e-3
 
     @property

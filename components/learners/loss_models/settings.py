@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Self
 
-from multilogger.components.learners.training.about import About
+from multilogger.components.learners.training.about import MOST_DECAY, MOST_RATE, About
 from multilogger.components.learners.training.settings import ClipSettings, NetworkSettings
 
 FEWEST_EPOCHS, MOST_EPOCHS, STEPS = 5, 50, 3400
@@ -34,8 +34,8 @@ class Start(StrEnum):
 class LossModelSettings(NetworkSettings, ClipSettings):
     """An ensemble of loss models, each blind to one fold of the contexts."""
 
-    risk_rate: Annotated[float, About("Adam's rate for the loss model", above=0)] = 1e-3
-    weight_decay: Annotated[float, About("Adam's weight decay", least=0)] = 0.1
+    risk_rate: Annotated[float, About("Adam's rate for the loss model", above=0, most=MOST_RATE)] = 1e-3
+    weight_decay: Annotated[float, About("Adam's weight decay", least=0, most=MOST_DECAY)] = 0.1
     epochs: Annotated[
         int, About("epochs, at most; the rate falls to 0 over them; 0: from the number of contexts", least=0)
     ] = 50
@@ -78,4 +78,4 @@ class LossModelSettings(NetworkSettings, ClipSettings):
 class AdditiveSettings(LossModelSettings):
     """A loss that adds up over labels."""
 
-    working_noise: Annotated[float, About("least variance of a row's loss", above=0)] = 0.02
+    working_noise: Annotated[float, About("least variance of a row's loss", above=0, most=1e6)] = 0.02

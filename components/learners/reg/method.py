@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.learners.ips.method import WeightedSettings
-from multilogger.components.learners.training.about import About
+from multilogger.components.learners.training.about import MOST_RATE, About
 from multilogger.components.learners.training.method import Group, Method, Needs
 from multilogger.components.learners.training.settings import DivergenceKind, RiskSettings, Settings
 from multilogger.components.policies.network_size import NetworkSize
@@ -33,9 +33,11 @@ class ConstraintSettings(Settings):
         float, About("bound of the divergence; without a constraint, the method is its direct twin", above=0)
     ] = 0.5
     tau: Annotated[float, About("temperature of the relaxed samples", above=0)] = 1.0
-    regulariser_rate: Annotated[float, About("rate of the policy (Algorithm 2, step 4)", above=0)] = 1e-3
+    regulariser_rate: Annotated[
+        float, About("rate of the policy (Algorithm 2, step 4)", above=0, most=MOST_RATE)
+    ] = 1e-3
     discriminator_rate: Annotated[
-        float, About("rate of the discriminator (Algorithm 2, step 5)", above=0)
+        float, About("rate of the discriminator (Algorithm 2, step 5)", above=0, most=MOST_RATE)
     ] = 1e-3
     discriminator_hidden: Annotated[
         tuple[int, ...], About("nodes of each hidden layer of the discriminator", least=1)

@@ -10,6 +10,7 @@ from multilogger.components.errors import BadInput, short
 
 MOST_WHOLE = 2**31 - 1  # what the arrays that it counts can have
 MOST = sys.float_info.max
+MOST_RATE, MOST_DECAY = 10.0, 100.0  # ten times of what any network learned with, or more
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,19 @@
-"""Checkpoints of a run: safetensors and JSON, never pickle, each with its checksum, the last two kept."""
+"""Checkpoints of a run: safetensors and JSON, never pickle, each with its checksum, the last two kept.
+
+Whatever else stands where they go does not end a run: a folder in the place of a file is removed, a file in
+the place of the folder set aside.
+"""
 
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from multilogger.components.errors import BadInput
+from multilogger.components.json_text import parsed_json
 from multilogger.components.learners.training.state import State
 
 INDEX = "checkpoint.json"
@@ -38,7 +44,7 @@ def save_checkpoint(folder: Path, epoch: int, state: State, facts: dict[str, obj
     """
     from safetensors.torch import save
 
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_folder(folder)
     arrays = save({name: value.contiguous() for name, value in state.tensors.items()})
     name = f"epoch-{epoch}.safetensors"
     _replace(folder / name, arrays)
@@ -51,13 +57,14 @@ def save_checkpoint(folder: Path, epoch: int, state: State, facts: dict[str, obj
         "facts": facts,
     }
     index = folder / INDEX
-    if index.exists():
+    if index.is_file():
+        _clear(folder / EARLIER)
         index.replace(folder / EARLIER)
     _replace(index, json.dumps({**content, "checksum": _checksum(content)}).encode())
     kept = {name, _named_arrays(folder / EARLIER)}
     for old in folder.glob("epoch-*.safetensors*"):
         if old.name not in kept:
-            old.unlink()
+            _clear(old, files=True)
 
 
 def load_checkpoint(folder: Path, run: dict[str, object], say: Say) -> Checkpoint | None:
@@ -66,14 +73,18 @@ def load_checkpoint(folder: Path, run: dict[str, object], say: Say) -> Checkpoin
     Damage is said, and the one before is taken. `run` is what must agree with the facts under `run`: method,
     seed, settings, size of the log; a checkpoint of another run is refused.
     """
-    damaged = False
+    odd = _in_the_way(folder)
+    if odd is not None:
+        say(f"{odd} is no folder, so it is set aside for the checkpoints of this run")
+    damaged = odd is not None
     for name in (INDEX, EARLIER):
         if not (folder / name).exists():
             continue
         try:
             found = _load(folder, name)
-        except (Damaged, OSError) as damage:
-            say(f"the checkpoint {folder / name} is damaged ({damage}), so it is not used")
+        except (Damaged, OSError, RecursionError) as damage:
+            said = damage.strerror if isinstance(damage, OSError) else damage
+            say(f"the checkpoint {folder / name} is damaged ({said}), so it is not used")
             damaged = True
             continue
         if found is not None:
@@ -90,7 +101,7 @@ def _load(folder: Path, name: str) -> Checkpoint | None:
     from safetensors.torch import load
 
     try:
-        index = json.loads((folder / name).read_bytes())
+        index = parsed_json((folder / name).read_bytes())
     except ValueError as error:
         raise Damaged("it is no JSON") from error
     if not isinstance(index, dict):
@@ -133,14 +144,39 @@ def _checksum(content: dict[str, object]) -> str:
 def _named_arrays(index: Path) -> str | None:
     """The file that an index names, None if it cannot be read."""
     try:
-        return str(json.loads(index.read_bytes())["arrays"])
+        return str(parsed_json(index.read_bytes())["arrays"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _in_the_way(folder: Path) -> Path | None:
+    """What is no folder and stands where the checkpoints go."""
+    places = (folder.parent, folder)
+    return next((p for p in places if not p.is_dir() and (p.exists() or p.is_symlink())), None)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder; what stands in its place is kept under another name."""
+    if (odd := _in_the_way(folder)) is not None:
+        aside = odd.with_name(f"{odd.name}.aside")
+        _clear(aside)
+        odd.replace(aside)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _clear(path: Path, files: bool = False) -> None:
+    """Remove a folder that stands where a file goes, and with `files` a file as well."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif files:
+        path.unlink()
 
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and have it on disk."""
     draft = path.with_name(f"{path.name}.draft")
+    for place in (draft, path):
+        _clear(place)
     with draft.open("wb") as file:
         file.write(content)
         file.flush()

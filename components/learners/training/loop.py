@@ -1,10 +1,13 @@
 """The loop that all learners share: epochs, records, model selection, early stopping, checkpoints."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, cast
 
+from multilogger.components.errors import BadInput
+from multilogger.components.estimators.logged_batch import NoProbability
 from multilogger.components.learners.training.checkpoint import Say, load_checkpoint, save_checkpoint
 from multilogger.components.learners.training.record import EpochRecord, better
 from multilogger.components.learners.training.state import State, module_state
@@ -86,12 +89,24 @@ def train(
     while progress is None or (progress.epoch < learner.epochs and not progress.stale(learner.patience)):
         learner.run_epoch()
         epoch = 1 if progress is None else progress.epoch + 1
-        progress = advance(progress, learner.record(epoch), learner.network)
+        progress = advance(progress, _recorded(learner, epoch, run), learner.network)
         if checkpoint is not None and checkpoint_every and epoch % checkpoint_every == 0:
             _save(learner, run, progress, checkpoint)
         on_epoch(progress.records[-1])
     learner.network.load_state_dict(progress.best_network.tensors)
     return progress
+
+
+def _recorded(learner: Learner, epoch: int, run: dict[str, object]) -> EpochRecord:
+    """The record of an epoch; a policy that training has driven out of all numbers has none."""
+    with suppress(NoProbability):
+        record = learner.record(epoch)
+        if all(bool(value.isfinite().all()) for value in learner.network.state_dict().values()):
+            return record
+    raise BadInput(
+        f"the policy of {run.get('method', 'a candidate')} is not finite after epoch {epoch}; take smaller "
+        "rates and a smaller weight decay, or features of less extreme numbers"
+    )
 
 
 def _save(learner: Learner, run: dict[str, object], progress: Progress, folder: Path) -> None:

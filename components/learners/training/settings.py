@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from multilogger.components.learners.training.about import About
+from multilogger.components.learners.training.about import MOST_DECAY, MOST_RATE, About
 from multilogger.components.policies.network_size import NetworkSize
 
 
@@ -99,8 +99,10 @@ class NetworkSettings(Settings):
         tuple[int, ...], About("nodes of each hidden layer of the policy", least=1, most=100_000)
     ] = (128,)
     batch_norm: Annotated[bool, About("BatchNorm after each hidden layer of the policy")] = False
-    risk_rate: Annotated[float, About("Adam's rate for the risk (Algorithm 1, step 4)", above=0)] = 3e-3
-    weight_decay: Annotated[float, About("Adam's weight decay", least=0)] = 0.0
+    risk_rate: Annotated[
+        float, About("Adam's rate for the risk (Algorithm 1, step 4)", above=0, most=MOST_RATE)
+    ] = 3e-3
+    weight_decay: Annotated[float, About("Adam's weight decay", least=0, most=MOST_DECAY)] = 0.0
     epochs: Annotated[int, About("epochs, at most: what stands between two validations", least=1)] = 60
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 30
 
@@ -163,7 +165,9 @@ class WarmStartSettings(Settings):
     """A start from a copy of the best logger."""
 
     warm_start: Annotated[int, WARM_START] = 0
-    warm_start_rate: Annotated[float, About("first rate of the passes of a warm start", above=0)] = 3e-3
+    warm_start_rate: Annotated[
+        float, About("first rate of the passes of a warm start", above=0, most=MOST_RATE)
+    ] = 3e-3
 
 
 @dataclass(frozen=True)

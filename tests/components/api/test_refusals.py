@@ -102,7 +102,7 @@ def test_replays(settings: dict[str, Any], message: str) -> None:
         ),
         (
             lambda log: ml.evaluate(log.logger_policies[0], log, bootstrap="x"),  # type: ignore[arg-type]
-            "bootstrap needs at least 100 resamples, got 'x'",
+            "bootstrap needs 100 to 100,000 resamples, got 'x'",
         ),
         (
             lambda log: ml.evaluate(log.logger_policies[0], log, clip="x"),  # type: ignore[arg-type]

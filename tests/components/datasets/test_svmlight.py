@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import multilogger as ml
+from multilogger.components.datasets import svmlight
 from multilogger.components.datasets.labelled_data import TrainTest, load_split, save_split
 from multilogger.components.datasets.registry import DatasetSpec, find_dataset
 from multilogger.components.datasets.svmlight import read_splits, read_svmlight
@@ -45,6 +46,33 @@ def test_no_more_text_is_unpacked_than_the_shape_can_need(
         read_svmlight(path, spec, 2)
     with pytest.raises(BadInput, match="has more than 1,000 bytes"):
         read_splits(path, path, SPEC, lambda: None, most_bytes=1000)
+
+
+def test_own_files_have_the_text_of_their_size_and_rows_that_memory_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows their rows: short ones would be millions of Python objects."""
+    monkeypatch.setattr(svmlight, "FREE_BYTES", 10_000)
+    monkeypatch.setattr(svmlight, "MOST_ROWS", 50_000)
+    rows = b"0 1:1\n" * 100_000
+    files = {
+        "a.svm": rows,
+        "b.gz": gzip.compress(rows),
+        "c.bz2": bz2.compress(rows),
+        "d.gz": gzip.compress(GOOD.encode() * 50),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=r"a.svm has more than 50,000 rows, .*download.max_bytes=N"):
+        read_svmlight(tmp_path / "a.svm", SPEC, None)
+    for name in ("b.gz", "c.bz2"):
+        with pytest.raises(
+            BadInput, match=rf"{name} has more than [\d,]+ bytes of text, .*download.max_bytes=N"
+        ):
+            read_svmlight(tmp_path / name, SPEC, None)
+    assert len(read_svmlight(tmp_path / "d.gz", SPEC, None).y) == 150
+    splits = read_splits(tmp_path / "b.gz", tmp_path / "d.gz", SPEC, lambda: None, most_bytes=2**20)
+    assert len(splits.train.y) == 100_000
 
 
 @pytest.mark.parametrize("packed", [bz2, gzip])

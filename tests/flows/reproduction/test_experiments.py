@@ -193,7 +193,7 @@ def test_wrong_input_is_said_before_anything_runs(target: str, scope: Scope, mes
 
 
 def test_no_seed_is_no_reproduction() -> None:
-    with pytest.raises(BadInput, match="at least one seed, got 0"):
+    with pytest.raises(BadInput, match="--seeds must be a number from 1 to 1,000, got 0"):
         Scope(seeds=0)
 
 

@@ -61,7 +61,7 @@ def test_runner_does_not_change_a_byte(
 def test_finds_what_prefect_would_take_from_its_cache_and_nothing_else(
     store_root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = Cell(dataset="digits", method="naive").steps()["replay"]
+    log = Cell(dataset="digits", method="naive", preset="auto").steps()["replay"]  # `prepare` makes that
     store = Store(store_root)
     assert Lookup(store).find(log) is None
     made = prepare().outcomes["replay"].artifact
