@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 
 import multilogger as ml
+from multilogger.components.checks.disk.log_on_disk import check_files
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.files import open_log_files
 from multilogger.components.log.memory import densify
 from multilogger.components.log.reading import read_training_log
 from multilogger.components.own_log.context_files import load_contexts
+from multilogger.components.own_log.find_source import find_source
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings
 from multilogger.tasks.own_log.import_log import import_log
@@ -111,9 +113,9 @@ def test_a_folder_a_glob_and_csv_are_the_same_log(tmp_path: Path) -> None:
 def test_by_time_test_is_last(shop: Path, tmp_path: Path) -> None:
     made = imported(shop, tmp_path / "made", split_by="time", time="at", features="user_age,at", test=0.2)
     ages = [densify(load_contexts(made.folder / part / "contexts"))[:, 2] for part in ("", "test")]
-    assert ages[0].max() <= 1.0 < ages[1].min()
-    assert len(ages[1]) == 120
-    rows = rows_of(made)
+    rows, test = rows_of(made), rows_of(made, "test")
+    assert len(test) == 120
+    assert ages[0].max() == ages[1].min() == ages[1].max() == 1.0  # later than the log counts as its end
     assert (
         ages[0][rows["context"][rows["validation"]]].min()
         > ages[0][rows["context"][~rows["validation"]]].max()
@@ -236,6 +238,22 @@ def test_bad_files(tmp_path: Path) -> None:
         ("a.parquet", b"hello", "a.parquet cannot be read as parquet (Parquet file size is 5 bytes"),
         ("a.csv", b"", "a.csv cannot be read as csv (Invalid: CSV parse error: Empty CSV file"),
         ("a.csv", b"item_id,click\ntea,1\njam\n", "Row #3: Expected 2 columns, got 1: jam); mend the files"),
+        ("a.csv", b"item_id;click\ntea, 1;1\n", "a.csv has semicolons between values; separate the values"),
+        (
+            "a.csv",
+            b"item_id;click\ntea;1,0;2\n",
+            "semicolons between values and decimal commas; separate the",
+        ),
+        (
+            "a.csv",
+            "item_id,click\ntea,1,2\n".encode("utf-16"),
+            "a.csv is UTF-16, not UTF-8; write it in UTF-8",
+        ),
+        (
+            "a.csv",
+            b"item_id,click,user_a,at,pscore,policy\nt,1,1,2,.5,a\nj,oops,1,2,.5,a\n",
+            "a.csv, row 1: column 'click' must hold numbers, it is 'oops'; mend the row, or cast the column",
+        ),
         ("a.csv", b"item_id;click\ntea;1\n", "one column, 'item_id;click': separate the values by commas"),
         (
             "a.csv",
@@ -250,3 +268,72 @@ def test_files_that_are_something_else(name: str, content: bytes, message: str, 
         imported(tmp_path / name, tmp_path / "made")
     assert message in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+def in_two_files(folder: Path, second: pd.DataFrame) -> Path:
+    folder.mkdir()
+    FRAME.to_parquet(folder / "a.parquet")
+    second.to_parquet(folder / "b.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (
+            FRAME.drop(columns="user_age"),
+            "b.parquet has no column 'user_age', which a.parquet has; write the",
+        ),
+        (
+            FRAME.drop(columns="policy"),
+            "b.parquet has no column 'policy', which a.parquet has; write the col",
+        ),
+        (
+            FRAME.astype({"user_age": str}),
+            "'user_age' holds text in b.parquet and numbers in a.parquet; writ",
+        ),
+        (FRAME.astype({"item_id": "category"}).assign(item_id=1), "'item_id' holds numbers in b.parquet and"),
+        (
+            FRAME.astype({"user_member": int}),
+            "'user_member' holds numbers in b.parquet and booleans in a.par",
+        ),
+        (FRAME.astype({"at": str}), "column 'at' holds text in b.parquet and times in a.parquet; write it"),
+    ],
+)
+def test_files_of_one_log_have_the_same_columns(second: pd.DataFrame, message: str, tmp_path: Path) -> None:
+    folder = in_two_files(tmp_path / "logs", second)
+    with pytest.raises(ml.BadInput) as caught:
+        settings_of(folder)
+    assert message in str(caught.value)
+    with pytest.raises(ml.BadInput) as caught:
+        check_files(find_source(str(folder)).open(), settings_of(folder / "a.parquet").wanted)
+    assert message in str(caught.value)
+
+
+def test_files_may_differ_where_nothing_is_lost(tmp_path: Path) -> None:
+    """Numbers of another width, booleans among numbers, categories, and propensities that nobody logged."""
+    kinds = {"user_age": "float32", "click": bool, "item_id": "category"}
+    folder = in_two_files(tmp_path / "logs", FRAME.astype(kinds).drop(columns="pscore"))
+    made = imported(folder, tmp_path / "made")
+    assert json.loads((made.folder / "dataset.json").read_text())["propensities"] == "some"
+    split = tmp_path / "split"
+    for name, part in FRAME.groupby("policy"):  # a column that folders say is in no file
+        (split / f"policy={name}").mkdir(parents=True)
+        part.drop(columns="policy").to_parquet(split / f"policy={name}" / "a.parquet")
+    assert settings_of(split).kind == "one-of"
+
+
+def test_an_empty_cell_of_csv_is_missing_as_in_parquet(tmp_path: Path) -> None:
+    frame = FRAME.assign(user_country=FRAME["user_country"].where(FRAME.index % 7 > 0))
+    frame.to_parquet(tmp_path / "shop.parquet")
+    frame.to_csv(tmp_path / "shop.csv", index=False)
+    found = []
+    for name in ("shop.parquet", "shop.csv"):
+        facts = json.loads(
+            (imported(tmp_path / name, tmp_path / f"of-{name}").folder / "columns.json").read_text()
+        )
+        country = FeatureColumns.from_json(facts["features"]).columns[1]
+        report = check_files(find_source(str(tmp_path / name)).open(), settings_of(tmp_path / name).wanted)
+        found.append((country.categories, country.missing, [one.line for one in report.findings]))
+    assert found[0] == found[1]
+    assert found[0][:2] == (("de", "fr"), True)
