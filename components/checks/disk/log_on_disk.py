@@ -35,6 +35,7 @@ from multilogger.components.own_log.read_rows import (
     own_propensity,
     table_of,
 )
+from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.split import context_keys, times
 from multilogger.components.own_log.survey import Stated, stated_by
@@ -48,6 +49,7 @@ class LogOnDisk:
     def __init__(self, source: OpenSource, wanted: Wanted, stated: Stated = Stated()) -> None:  # noqa: B008
         self._source, path = source, source.source.path
         self._mapping = m = resolve(wanted, source.schema, path, look=True)
+        check_same_columns(source, m)
         self._stated = stated_by(source, stated)
         self._validation = "validation" if "validation" in source.names else None
         self._found = self._first_pass()
