@@ -13,7 +13,7 @@ from multilogger.components.own_log.mapping import Mapping as LogMapping
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import SplitBy, SplitPlan
+from multilogger.components.own_log.split import SplitBy, SplitPlan, check_split
 from multilogger.components.own_log.survey import Stated, stated_by
 from multilogger.tasks.engine.stage import Name, StageSettings
 
@@ -92,6 +92,8 @@ class ImportLogSettings(StageSettings):
         source = settings.open()
         mapping = settings.mapping(source)
         check_same_columns(source, mapping)
+        if settings.layout is None:
+            check_split(settings.plan, mapping, source)
         found: dict[str, Any] = {"digest": settings.found_digest(), "kind": KINDS[mapping.labels]}
         if isinstance(source, OpenObd) and not settings.actions:
             found["actions"] = source.items

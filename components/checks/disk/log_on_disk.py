@@ -7,6 +7,7 @@ of the action among the logger's rows stands in, and the report says so.
 
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from multilogger.components.actions.space import SPACES
 from multilogger.components.checks.batches import CheckBatch, LogFacts
 from multilogger.components.checks.check import check
 from multilogger.components.checks.disk.first_pass import FirstPass, Found
-from multilogger.components.checks.findings import Finding
+from multilogger.components.checks.disk.row_ids import RowIds
+from multilogger.components.checks.findings import Finding, in_order
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.checks import check_losses
 from multilogger.components.features.encode import finite_numbers
@@ -50,7 +52,7 @@ class LogOnDisk:
         self._source, path = source, source.source.path
         self._mapping = m = resolve(wanted, source.schema, path, look=True)
         check_same_columns(source, m)
-        self._stated = stated_by(source, stated)
+        self._stated, self.ids = stated_by(source, stated), RowIds(())
         self._validation = "validation" if "validation" in source.names else None
         self._found = self._first_pass()
         size = self._found.size
@@ -82,7 +84,9 @@ class LogOnDisk:
 
     def batches(self) -> Iterator[CheckBatch]:
         more = [self._validation] if self._validation else []
+        self.ids = RowIds(tuple(name for name in self._mapping.features if name != self._mapping.time))
         for rows in self._source.batches([*self._mapping.named, *self._mapping.features, *more]):
+            self.ids.add(rows)
             yield self._batch(rows)
 
     def _batch(self, rows: Rows) -> CheckBatch:
@@ -196,4 +200,5 @@ def check_files(
         what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in here"
         remedy = "'learn' and 'study' estimate it and say so; better log it at the time of the action"
         found.append(Finding("propensities-missing", "mend", what, log.missing, remedy))
-    return check(log, policy_findings=found, advance=advance)
+    report = check(log, policy_findings=found, advance=advance)
+    return replace(report, findings=in_order([*report.findings, *log.ids.findings()]))

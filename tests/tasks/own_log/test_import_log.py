@@ -16,6 +16,7 @@ from multilogger.components.log.memory import densify
 from multilogger.components.log.reading import read_training_log
 from multilogger.components.own_log.context_files import load_contexts
 from multilogger.components.own_log.find_source import find_source
+from multilogger.flows.study.plan import study_cells
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings
 from multilogger.tasks.own_log.import_log import import_log
@@ -268,6 +269,36 @@ def test_files_that_are_something_else(name: str, content: bytes, message: str, 
         imported(tmp_path / name, tmp_path / "made")
     assert message in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"split_by": "time"}, "a split by time needs the column of times; name it with --time"),
+        (
+            {"split_by": "time", "time": "user_country"},
+            "'user_country' (time) must hold times or numbers, got",
+        ),
+        ({"split_by": "given"}, "a given split needs the column that says it; name it with --split-column"),
+        ({"split_column": "user_country"}, "'user_country' must say train, validation or test, it is"),
+        (
+            {"split_column": "user_age"},
+            "must say train, validation or test, or be true for test rows, got do",
+        ),
+        (
+            {"split_column": "part"},
+            "column 'part' says validation of no row, and a policy needs all of train",
+        ),
+    ],
+)
+def test_a_split_that_cannot_be_is_said_before_cells_start(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    FRAME.assign(part=np.tile(["train", "test"], 300)).to_parquet(tmp_path / "shop.parquet")
+    settings = {"logs": str(tmp_path / "shop.parquet"), **COLUMNS, **changes}
+    with pytest.raises(ml.BadInput) as caught:
+        study_cells("shop", ["dm"], 1, "auto", None, {f"import-log.{k}": v for k, v in settings.items()})
+    assert message in str(caught.value)
 
 
 def in_two_files(folder: Path, second: pd.DataFrame) -> Path:
