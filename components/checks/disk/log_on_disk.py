@@ -30,6 +30,7 @@ from multilogger.components.own_log.estimated import estimated_line, estimated_s
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.read_rows import (
     both_propensities,
+    check_rewards,
     label_vectors,
     labelled,
     loggers_of,
@@ -149,6 +150,8 @@ class LogOnDisk:
 
     def _losses(self, rows: Rows) -> Vector:
         values = outcomes_of(rows, self._mapping)
+        if self._mapping.is_reward and self._stated.reward_range is not None:
+            check_rewards(rows, values, *self._stated.reward_range)
         losses = self._high - values if self._mapping.is_reward else values
         check_losses(losses, self._most, rows.where, rows.numbers_of_rows)
         return losses

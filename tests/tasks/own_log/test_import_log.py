@@ -1,6 +1,8 @@
 """`import-log`: what it writes, how it splits, and what it says of a log that cannot be read."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from multilogger.components.log.memory import densify
 from multilogger.components.log.reading import read_training_log
 from multilogger.components.own_log.context_files import load_contexts
 from multilogger.components.own_log.find_source import find_source
+from multilogger.components.own_log.mapped_files import mapped_files
 from multilogger.flows.study.plan import study_cells
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings
@@ -343,7 +346,7 @@ def test_files_of_one_log_have_the_same_columns(second: pd.DataFrame, message: s
 
 def test_files_may_differ_where_nothing_is_lost(tmp_path: Path) -> None:
     """Numbers of another width, booleans among numbers, categories, and propensities that nobody logged."""
-    kinds = {"user_age": "float32", "click": bool, "item_id": "category"}
+    kinds: Any = {"user_age": "float32", "click": bool, "item_id": "category"}
     folder = in_two_files(tmp_path / "logs", FRAME.astype(kinds).drop(columns="pscore"))
     made = imported(folder, tmp_path / "made")
     assert json.loads((made.folder / "dataset.json").read_text())["propensities"] == "some"
@@ -368,3 +371,19 @@ def test_an_empty_cell_of_csv_is_missing_as_in_parquet(tmp_path: Path) -> None:
         found.append((country.categories, country.missing, [one.line for one in report.findings]))
     assert found[0] == found[1]
     assert found[0][:2] == (("de", "fr"), True)
+
+
+def test_a_reward_outside_of_the_stated_range_is_called_a_reward_at_every_door(tmp_path: Path) -> None:
+    FRAME.to_parquet(tmp_path / "shop.parquet")
+    settings = settings_of(tmp_path / "shop.parquet", reward_range="0.2,0.5")
+    source, stated = settings.open(), settings.stated(settings.open())
+    doors: list[Callable[[], object]] = [
+        lambda: check_files(source, settings.wanted, stated),
+        lambda: mapped_files(source, replace(settings.wanted, features=("user_age",)), stated, None),
+        lambda: run_stage(import_log, settings, tmp_path / "made"),
+    ]
+    for door in doors:
+        with pytest.raises(
+            ml.BadInput, match=r"shop\.parquet, row \d+: the reward is [01], outside --reward-ra"
+        ):
+            door()
