@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from multilogger.components.api.learners import WeightedReg as WeightedReg
     from multilogger.components.api.learners import learner as learner
     from multilogger.components.api.policy import Policy as Policy
-    from multilogger.components.api.policy import load_policy as load_policy
     from multilogger.components.api.report import EvaluationReport as EvaluationReport
     from multilogger.components.api.report import evaluate as evaluate
     from multilogger.components.errors import BadInput as BadInput
+    from multilogger.tasks.mlflow_model import load_policy as load_policy
     from multilogger.tasks.mlflow_model import save_mlflow_model as save_mlflow_model
 
 _API = "multilogger.components.api"
@@ -73,10 +73,10 @@ _PLACES = {
         "WeightedReg",
         "learner",
     ),
-    f"{_API}.policy": ("Policy", "load_policy"),
+    f"{_API}.policy": ("Policy",),
     f"{_API}.report": ("EvaluationReport", "evaluate"),
     "multilogger.components.errors": ("BadInput",),
-    "multilogger.tasks.mlflow_model": ("save_mlflow_model",),
+    "multilogger.tasks.mlflow_model": ("load_policy", "save_mlflow_model"),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 

@@ -61,7 +61,7 @@ class Evaluation(BaseModel):
 
 
 # 3: a policy that learned from validation rows is judged there by its parts that did not.
-@stage("evaluate", version=3, dataset=bandit_log_used)
+@stage("evaluate", version=4, dataset=bandit_log_used)
 def evaluate(
     settings: EvaluateSettings,
     data: Artifact,

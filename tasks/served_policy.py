@@ -6,26 +6,31 @@ parameter `decide` it gives an action per row, its propensity and an id, which i
 """
 
 import hashlib
+import logging
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 
 from multilogger.components.api.policy import COLUMNS_FILE, POLICY_FILES, Policy, load_policy
 from multilogger.components.errors import BadInput
 from multilogger.components.features.column import Column, Kind
-from multilogger.tasks.engine.stage_run import ModelColumn, ModelFiles, ModelParameter
+from multilogger.tasks.engine.stage_run import ANY, ModelColumn, ModelFiles, ModelParameter
+from multilogger.tasks.served_request import read_request
 
 LOADER = "multilogger.tasks.served_policy"
 PARAMETERS = (ModelParameter("decide", "boolean", False), ModelParameter("seed", "long", None))
+# MLflow's own booleans have no gaps and its times no zones, and what it says of a column that is missing has
+# all the rows: those are looked at here, and no column is required by the signature.
 TYPES = {
     Kind.NUMBER: "double",
-    Kind.BOOLEAN: "boolean",
+    Kind.BOOLEAN: ANY,
     Kind.WORDS: "string",
     Kind.HASHED: "string",
-    Kind.TIME: "datetime",
+    Kind.TIME: ANY,
 }
 
 
@@ -54,7 +59,7 @@ def model_files(folder: Path) -> ModelFiles:
 
 
 def _taken(column: Column) -> ModelColumn:
-    """A column with a value as an example. What the log lacked in places may be left out."""
+    """A column with a value as an example."""
     lists = column.kind is Kind.NUMBER and column.values > 1
     examples: dict[Kind, Any] = {
         Kind.NUMBER: [0.0] * column.values if lists else column.fill or 0.0,
@@ -64,7 +69,23 @@ def _taken(column: Column) -> ModelColumn:
         Kind.TIME: pd.Timestamp(column.last, unit="s"),
     }
     kind = TYPES[column.kind]
-    return ModelColumn(column.name, kind, not column.missing, examples[column.kind], is_list=lists)
+    return ModelColumn(column.name, kind, False, examples[column.kind], is_list=lists)
+
+
+class RefusedRequest(MlflowException):
+    """A request that cannot be answered, in one line: MLflow's server would put all of its rows before it."""
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+        super().__init__(said, error_code=INVALID_PARAMETER_VALUE)
+
+    @property
+    def message(self) -> str:
+        return self._said
+
+    @message.setter
+    def message(self, _: str) -> None:
+        """What was said first is enough."""
 
 
 class ServedPolicy:
@@ -81,22 +102,13 @@ class ServedPolicy:
         """
         wanted = params or {}
         try:
-            frame = self._completed(features)
+            frame = read_request(self._policy.columns.columns, features)
             if not wanted.get("decide"):
                 probabilities = self._policy.predict_proba(frame)
                 return pd.DataFrame(probabilities, columns=self._gives, index=features.index)
             return self._policy.decide(frame, self._generator(frame, wanted.get("seed")))
         except BadInput as error:  # which the server would otherwise hide behind a sentence of its own
-            raise MlflowException.invalid_parameter_value(str(error)) from error
-
-    def _completed(self, features: pd.DataFrame) -> pd.DataFrame:
-        """The frame with columns that were left out, as missing values."""
-        left_out = [
-            column.name
-            for column in self._policy.columns.columns
-            if column.missing and column.name not in features.columns
-        ]
-        return features.assign(**dict.fromkeys(left_out)) if left_out else features
+            raise RefusedRequest(str(error)) from error
 
     def _generator(self, frame: pd.DataFrame, seed: int | None) -> np.random.Generator:
         if seed is None:
@@ -108,6 +120,17 @@ class ServedPolicy:
         return np.random.default_rng([abs(int(seed)), *np.frombuffer(digest, dtype=np.uint32).tolist()])
 
 
+def _refuse_unknown(record: logging.LogRecord) -> bool:
+    """Refuse a parameter that is none. MLflow takes it away and says so in its log: nothing else tells."""
+    said, known = record.getMessage(), ", ".join(one.name for one in PARAMETERS)
+    ours = all(repr(one.name) in said for one in PARAMETERS)
+    if said.startswith("Unrecognized params") and ours:
+        unknown = said.partition("[")[2].partition("]")[0]
+        raise RefusedRequest(f"params may have {known}, not {unknown}; mend it")
+    return True
+
+
 def _load_pyfunc(path: str) -> ServedPolicy:
     folder = Path(path)
+    logging.getLogger("mlflow.models.utils").addFilter(_refuse_unknown)  # of several alike it keeps one
     return ServedPolicy(load_policy(folder), (folder / COLUMNS_FILE).is_file())

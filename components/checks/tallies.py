@@ -16,6 +16,7 @@ from multilogger.components.evaluation.support import DETERMINISTIC
 FEWEST_ROWS = 100  # of a log
 FEW_EVENTS = 10  # rows whose loss is not the usual one
 TINY = 1e-6
+ID_PER_ROW = 0.9  # different actions a row
 SOME_ALONE, NEARLY_ALL_ALONE = 0.1, 0.9  # of a logger's rows, with actions that no other took
 BINS, LOWEST = 4000, -40.0  # of log propensities, 0.01 each
 LEVEL_95 = float(ndtri(0.975))
@@ -196,6 +197,16 @@ class Tallies:
         if not self._facts.choices:
             return
         taken = self.taken.sum(axis=0)
+        different, rows = int((taken > 0).sum()), float(self.rows.sum())
+        if rows >= FEWEST_ROWS and different > ID_PER_ROW * rows:
+            yield Finding(
+                "action-per-row",
+                "unsafe",
+                f"{different:,} different actions in {rows:,.0f} rows: nearly every row has one of its own",
+                different / rows,
+                "such a column is an id, not a choice; name the one that says what was done with --action",
+            )
+            return
         if never := int((taken == 0).sum()):
             first = self._facts.actions[int(np.argmin(taken))]
             yield Finding(

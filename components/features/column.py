@@ -64,7 +64,7 @@ class Column:
             Kind.BOOLEAN: "true or false, as 1 or 0",
             Kind.WORDS: f"{self.values} words, one feature each",
             Kind.HASHED: f"too many words for one feature each, hashed into {self.values} features",
-            Kind.TIME: "a time, as how late it is in the log, hour of day and day of week",
+            Kind.TIME: "a time, as how late it is in the log, at most its end, hour of day and day of week",
         }[self.kind]
         if not self.missing:
             return f"{self.name}: {what}"

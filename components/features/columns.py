@@ -62,7 +62,7 @@ class FeatureColumns:
     def assemble(self, rows: Rows, as_sparse: bool) -> tuple[Features, list[Unseen]]:
         """The same dense or without zeros, and what the log did not have, for who tells of it later."""
         blocks = self.blocks(rows)
-        unseen = [block.unseen for block in blocks if block.unseen is not None]
+        unseen = [one for block in blocks for one in block.unseen]
         if not as_sparse:
             x = dense(blocks, len(rows))
             check_features(x, self.width, rows.where, rows.numbers_of_rows)
@@ -105,4 +105,6 @@ class FeatureColumns:
 
 
 def _told(unseen: Sequence[Unseen]) -> str:
-    return "; ".join(str(one) for one in unseen) + "; the policy takes them for none or for the mean"
+    taken = ["none or for the mean"] if not all(one.outside for one in unseen) else []
+    taken += ["the nearest time of the log"] if any(one.outside for one in unseen) else []
+    return "; ".join(str(one) for one in unseen) + f"; the policy takes them for {', or for '.join(taken)}"

@@ -1,7 +1,7 @@
 """The features of rows by an encoding that is known: dense or sparse, and what the encoding did not know."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,26 @@ from multilogger.components.features.frames import Rows
 from multilogger.components.log.files import is_list
 
 DAY, WEEK = 86_400.0, 7 * 86_400.0
+SECOND = 1.0  # what a time may lose when it is written
 EPOCH_WEEKDAY = 3 * 86_400.0  # 1970-01-01 was a Thursday
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """Values of a column that its encoding does not know: how many rows, and one of them."""
+    """Values of a column that its encoding does not know: how many rows, and one of them.
+
+    `outside` says that they are times before or after those of the log.
+    """
 
     column: str
     rows: int
     example: str | None
+    outside: bool = False
 
     def __str__(self) -> str:
+        if self.outside:
+            where = f"outside of the times of the log, such as {self.example},"
+            return f"{self.column!r} is {where} in {self.rows} rows"
         what = "missing" if self.example is None else f"not among those of the log, such as {self.example!r}"
         return f"{self.column!r} is {what} in {self.rows} rows"
 
@@ -41,7 +49,7 @@ class Block:
     width: int
     numbers: NDArray[np.float64] | None = None
     hot: NDArray[np.int64] | None = None
-    unseen: Unseen | None = None
+    unseen: tuple[Unseen, ...] = ()
 
 
 def finite_numbers(rows: Rows, name: str) -> Vector:
@@ -78,7 +86,7 @@ def _with_gaps(column: Column, values: NDArray[np.float64], gaps: NDArray[np.boo
     """Numbers with the feature that says what is missing, if there is one."""
     if column.missing:
         return Block(column.width, np.hstack([values, gaps[:, None]]))
-    unseen = Unseen(column.name, int(gaps.sum()), None) if gaps.any() else None
+    unseen = (Unseen(column.name, int(gaps.sum()), None),) if gaps.any() else ()
     return Block(column.width, values, unseen=unseen)
 
 
@@ -95,7 +103,7 @@ def _words(column: Column, rows: Rows) -> Block:
         return Block(column.width, hot=hot)
     first = coded.place[lost[0]]
     example = coded.words[first] if first < len(coded.words) else None
-    return Block(column.width, hot=hot, unseen=Unseen(column.name, len(lost), example))
+    return Block(column.width, hot=hot, unseen=(Unseen(column.name, len(lost), example),))
 
 
 def _times(column: Column, rows: Rows) -> Block:
@@ -104,11 +112,19 @@ def _times(column: Column, rows: Rows) -> Block:
     span = column.last - column.first
     middle = column.first + span / 2.0 if column.fill is None else column.fill
     filled = np.where(gaps, middle, seconds)
-    age = (filled - column.first) / span if span > 0 else np.zeros(len(filled))
+    # Choice: a time after the log counts as its last, one before it as its first; a policy has learned
+    # nothing of later ones, and its answer would go on with them without bound.
+    held = np.clip(filled, column.first, column.last)
+    age = (held - column.first) / span if span > 0 else np.zeros(len(filled))
     hour, week = _circle(filled, DAY), _circle(filled + EPOCH_WEEKDAY, WEEK)
     values = np.stack([age, *hour, *week], axis=1)
     values[gaps, 1:] = 0.0
-    return _with_gaps(column, values, gaps)
+    block = _with_gaps(column, values, gaps)
+    far = np.flatnonzero(np.abs(filled - held) > SECOND)
+    if not len(far):
+        return block
+    example = str(np.datetime64(int(filled[far[0]]), "s"))
+    return replace(block, unseen=(*block.unseen, Unseen(column.name, len(far), example, outside=True)))
 
 
 def _circle(seconds: Vector, period: float) -> tuple[Vector, Vector]:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.errors import BadInput, first_line
+from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.json_text import stated_json
 from multilogger.components.log.columns import LogColumns, find_columns
-from multilogger.components.log.unreadable import READ_ERRORS, readable
+from multilogger.components.log.unreadable import READ_ERRORS, first_word, readable
 
 BATCH_ROWS = 16384
 FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
@@ -45,6 +45,11 @@ class ColumnBatch:
         try:
             return column.cast(pa.float64())
         except READ_ERRORS as error:
+            if (place := first_word(column)) is not None and len(column) == len(self):
+                raise BadInput(
+                    f"{self.where}, row {self.rows[place]}: column {name!r} must hold numbers, it is "
+                    f"{short(column[place].as_py())}; mend the row, or cast the column"
+                ) from error
             raise BadInput(
                 f"{self.where}: column {name!r} must hold numbers ({first_line(error, 120)}); cast it"
             ) from error

@@ -69,18 +69,23 @@ def _called(name: str) -> str:
 
 def _check(part: Mapping[str, Any], where: str) -> None:
     """Refuse a dict without what a log needs."""
-    missing = [key for key in NEEDED if part.get(key) is None]
+    unlogged = "pscore" in part and part["pscore"] is None  # Open Bandit Pipeline's word for it
+    missing = [key for key in NEEDED if part.get(key) is None and not (key == "pscore" and unlogged)]
     if missing:
         raise BadInput(
             f"{where} has no {' and no '.join(missing)}; it needs {', '.join(NEEDED)} of every row"
-            + (": add the probabilities with which the logger acted" if missing == ["pscore"] else "")
+            + (
+                ": add the probabilities with which the logger acted, or None where they were not logged"
+                if missing == ["pscore"]
+                else ""
+            )
         )
     if np.ndim(part["context"]) != 2:
         raise BadInput(
             f"context of {where} must be (n, d), one row of features each, got shape "
             f"{np.shape(part['context'])}"
         )
-    if np.ndim(part["pscore"]) != 1:
+    if not unlogged and np.ndim(part["pscore"]) != 1:
         raise BadInput(
             f"pscore of {where} must be (n,), the probability of each row's own action, got shape "
             f"{np.shape(part['pscore'])}; take that of the row's position"
@@ -112,6 +117,8 @@ def _rows(part: Mapping[str, Any]) -> int:
 
 
 def _column(part: Mapping[str, Any], key: str) -> NDArray[Any]:
+    if part[key] is None:  # propensities that were not logged
+        return np.full(_rows(part), np.nan)
     return np.asarray(part[key])
 
 

@@ -17,7 +17,14 @@ from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import ColumnBatch, LogFiles
 from multilogger.components.log.memory import densify
 from multilogger.components.own_log.mapping import Mapping, Wanted, resolve
-from multilogger.components.own_log.read_rows import both_propensities, label_vectors, loggers_of, outcomes_of
+from multilogger.components.own_log.read_rows import (
+    both_propensities,
+    check_rewards,
+    label_vectors,
+    loggers_of,
+    outcomes_of,
+)
+from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.survey import Stated, order_labels, stated_by
 
@@ -137,15 +144,17 @@ def mapped_files(
     schema, path = source.schema, source.source.path
     known = tuple(column.name for column in encoding.columns) if encoding is not None else wanted.features
     mapping = resolve(replace(wanted, features=known), schema, path)
+    check_same_columns(source, mapping)
     if mapping.propensity is None and not mapping.propensities:
         raise BadInput(f"{path} has no propensities; name their column with --propensity, or {COMPLETE}")
-    seen: set[object] = set()
+    said, seen = stated_by(source, stated), set[object]()
     low, high, count = np.inf, -np.inf, 0
     for rows in source.batches(mapping.named):
         seen |= set(loggers_of(rows, mapping).values)
         values = outcomes_of(rows, mapping)
+        if mapping.is_reward and said.reward_range is not None:
+            check_rewards(rows, values, *said.reward_range)
         low, high, count = min(low, float(values.min())), max(high, float(values.max())), count + len(rows)
-    said = stated_by(source, stated)
     low, high = said.reward_range or (low, high)
     columns = LogColumns(
         loss="loss",

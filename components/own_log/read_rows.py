@@ -94,6 +94,15 @@ def outcomes_of(rows: Rows, mapping: Mapping) -> Vector:
     return values
 
 
+def check_rewards(rows: Rows, values: Vector, low: float, high: float) -> None:
+    """Rewards lie in the stated range."""
+    if (out := np.flatnonzero((values < low) | (values > high))).size:
+        raise BadInput(
+            f"{rows.at(int(out[0]))}: the reward is {values[out[0]]:g}, outside --reward-range "
+            f"{low:g},{high:g}; widen it"
+        )
+
+
 def own_propensity(rows: Rows, mapping: Mapping) -> Vector:
     """log h_j(y|x) under the row's own logger, NaN where it was not logged: (n,)."""
     if mapping.propensity is None:

@@ -19,6 +19,7 @@ from multilogger.components.log.actions import ActionId
 from multilogger.components.log.files import BATCH_ROWS, read_facts
 from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
 from multilogger.components.log.unreadable import READ_ERRORS
+from multilogger.components.own_log.csv_files import csv_format, said_of_csv
 
 PARQUET, CSV = "parquet", "csv"
 ACTION = "action"
@@ -50,6 +51,16 @@ class Source:
         place = PurePosixPath(file)
         return str(place.relative_to(self.base) if place.is_relative_to(self.base) else place)
 
+    def _unreadable(self, error: BaseException) -> BadInput:
+        """Say what the first file is instead of CSV, if that can be seen, or else what Arrow says."""
+        other = said_of_csv(self.system, self.files[0]) if self.format == CSV else None
+        if other is not None:
+            return BadInput(f"{self.name(self.files[0])} {other}")
+        return BadInput(
+            f"{self.path} cannot be read as {self.format} ({_of_arrow(error)}); mend the files, or name "
+            "others"
+        )
+
     def _said(self, file: str) -> str:
         facts = self.system.get_file_info(file)
         return f"{facts.size} {facts.mtime_ns}"
@@ -62,16 +73,13 @@ class Source:
             dataset = ds.dataset(
                 list(self.files),
                 filesystem=self.system,
-                format=self.format,
+                format=csv_format() if self.format == CSV else self.format,
                 partitioning="hive",
                 partition_base_dir=self.base,
             )
             names = Counter(dataset.schema.names)
         except READ_ERRORS as error:
-            raise BadInput(
-                f"{self.path} cannot be read as {self.format} ({_of_arrow(error)}); mend the files, or name "
-                "others"
-            ) from error
+            raise self._unreadable(error) from error
         if twice := [name for name, count in names.items() if count > 1]:
             raise BadInput(
                 f"{self.path} has {names[twice[0]]} columns that are called {short(twice[0])}; give each its "
@@ -145,10 +153,14 @@ class OpenSource:
             except BadInput:
                 raise
             except READ_ERRORS as error:
-                raise BadInput(
-                    f"{where} cannot be read with the columns of the other files "
-                    f"({first_line(error)}); write it with the same schema, or leave it out"
-                ) from error
+                raise self.unlike(where, error) from error
+
+    def unlike(self, where: str, error: BaseException) -> BadInput:
+        """What is said of a file that cannot be read as the others are."""
+        return BadInput(
+            f"{where} cannot be read with the columns of the other files ({first_line(error)}); write it "
+            "with the same schema, or leave it out"
+        )
 
     def _options(self) -> dict[str, Any]:
         """Without these Arrow keeps the bytes of a whole file of this machine; far ones are read ahead."""

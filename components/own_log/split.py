@@ -103,14 +103,34 @@ class Splitter:
         return sides
 
 
+def check_split(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> None:
+    """Refuse a split that the columns cannot give, before anything is started; reads a given one once."""
+    import pyarrow as pa
+
+    if plan.by is SplitBy.TIME:
+        if mapping.time is None:
+            raise BadInput("a split by time needs the column of times; name it with --time")
+        if is_word(source.kind(mapping.time)):
+            raise _no_times(source.source.path, mapping.time)
+    if plan.by is SplitBy.GIVEN:
+        if mapping.split is None:
+            raise BadInput("a given split needs the column that says it; name it with --split-column")
+        if pa.types.is_boolean(source.kind(mapping.split)):
+            return
+        splitter, seen = Splitter(plan, mapping), set()
+        for rows in source.batches([mapping.split]):
+            seen |= set(splitter(rows).tolist())
+        if lost := [side.name.lower() for side in Side if side not in seen]:
+            raise BadInput(
+                f"column {mapping.split!r} says {' and '.join(lost)} of no row, and a policy needs all of "
+                f"{', '.join(side.name.lower() for side in Side)}; mend it, or split with --split-by context"
+            )
+
+
 def open_splitter(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> Splitter:
-    """Decide the split; one by time reads the times once."""
-    if plan.by is SplitBy.GIVEN and mapping.split is None:
-        raise BadInput("a given split needs the column that says it; name it with --split-column")
-    if plan.by is not SplitBy.TIME:
+    """Decide the split, one that `check_split` has passed; one by time reads the times once."""
+    if plan.by is not SplitBy.TIME or mapping.time is None:
         return Splitter(plan, mapping)
-    if mapping.time is None:
-        raise BadInput("a split by time needs the column of times; name it with --time")
     order = np.sort(np.concatenate([times(rows, mapping) for rows in source.batches([mapping.time])]))
     before_test = max(1, round((1.0 - plan.test) * len(order)))
     before_validation = max(1, round((1.0 - plan.validation) * before_test))
@@ -121,14 +141,17 @@ def times(rows: Rows, mapping: Mapping) -> Vector:
     """The column of times as numbers, none missing: (n,)."""
     name = str(mapping.time)
     if is_word(rows.kind(name)):
-        raise BadInput(
-            f"{rows.where}: column {name!r} (time) must hold times or numbers, got text; cast it to a "
-            "timestamp"
-        )
+        raise _no_times(rows.where, name)
     found = rows.seconds(name) if is_time(rows.kind(name)) else rows.numbers(name, "time")
     if (gaps := np.flatnonzero(np.isnan(found))).size:
         raise BadInput(f"{rows.at(int(gaps[0]))}: {name!r} is missing; fill it in or drop the row")
     return found
+
+
+def _no_times(where: str, name: str) -> BadInput:
+    return BadInput(
+        f"{where}: column {name!r} (time) must hold times or numbers, got text; cast it to a timestamp"
+    )
 
 
 def context_keys(rows: Rows, mapping: Mapping) -> Keys:

@@ -18,6 +18,7 @@ from multilogger.components.log.keys import Keys
 from multilogger.components.names import check_label
 from multilogger.components.own_log.mapping import Mapping
 from multilogger.components.own_log.read_rows import (
+    check_rewards,
     label_vectors,
     labelled,
     loggers_of,
@@ -144,11 +145,7 @@ class _Seen:
         values = outcomes_of(rows, self._mapping)
         low, high = self._stated.reward_range or (-np.inf, np.inf)
         if self._mapping.is_reward:
-            if (out := np.flatnonzero((values < low) | (values > high))).size:
-                raise BadInput(
-                    f"{rows.at(int(out[0]))}: the reward is {values[out[0]]:g}, outside --reward-range "
-                    f"{low:g},{high:g}; widen it"
-                )
+            check_rewards(rows, values, low, high)
         else:
             check_losses(values, self._largest(), rows.where, rows.numbers_of_rows)
         self._low, self._high = min(self._low, float(values.min())), max(self._high, float(values.max()))

@@ -120,7 +120,8 @@ class _Part:
     def _placed(self, rows: Rows, written: Written) -> NDArray[np.int64]:
         """The number of each row's context; the features of new ones are written."""
         x, unseen = self._contexts.encode(rows)
-        written.unseen.update({one.column: one.rows for one in unseen})
+        for one in unseen:
+            written.unseen[one.column] += one.rows
         if self._numbers is None:
             self._contexts.add(x)
             self.count += len(rows)

@@ -21,8 +21,8 @@ from multilogger.components.actions.space import ActionSpace, find_space
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.json_text import parsed_json
-from multilogger.components.log.memory import densify
 from multilogger.components.policies.blends import blank_blend, blend_shape
+from multilogger.components.policies.moments import moments, scaled
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
 
@@ -39,7 +39,7 @@ class Standardisation:
 
     def __call__(self, x: Features) -> Tensor:
         """Contexts (n, d), dense or sparse, as the network reads them."""
-        return torch.from_numpy((densify(x) - self.mean) / self.scale)
+        return torch.from_numpy(scaled(x, self.mean, self.scale))
 
     @classmethod
     def of(cls, x: Features, standardise: bool) -> "Standardisation":
@@ -49,10 +49,9 @@ class Standardisation:
     @classmethod
     def fit(cls, x: Features) -> "Standardisation":
         """Mean 0 and variance 1 over the given contexts."""
-        dense = densify(x)
-        scale = dense.std(axis=0, dtype=np.float64)
-        scale[scale < SMALLEST_SCALE] = 1.0
-        return cls(dense.mean(axis=0, dtype=np.float64).astype(np.float32), scale.astype(np.float32))
+        found = moments(x)
+        scale = np.where(found.spread < SMALLEST_SCALE, 1.0, found.spread)
+        return cls(found.mean.astype(np.float32), scale.astype(np.float32))
 
     @classmethod
     def none(cls, features: int) -> "Standardisation":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 from multilogger.flows.cli.log_options import LOG_OPTIONS, named_log, with_log_options
 from multilogger.flows.cli.options import (
     Actions,
@@ -34,13 +34,17 @@ DATA_OPTIONS = ("dataset", "mirror", *FILE_OPTIONS, *LOG_OPTIONS)
 
 @dataclass(frozen=True)
 class GivenData:
-    """What a person typed of the data and of settings; `log` has the options for own logs that were given."""
+    """What a person typed of the data and of settings; `log` has the options for own logs that were given.
+
+    `named` says that --dataset was typed and is not the default.
+    """
 
     dataset: str
     mirror: str | None
     files: dict[str, Any]
     assignments: list[str]
     log: dict[str, Any]
+    named: bool = False
 
     def chosen(self, stage: str | None = None, stages: Sequence[str] | None = None) -> "ChosenData":
         """The name of the data and the settings of stages; those without a stage's name belong to `stage`."""
@@ -51,6 +55,11 @@ class GivenData:
         files = dict(self.files)
         dataset, own = named_log(self.dataset, self.log, files["features"])
         if own:
+            if self.named:
+                raise BadInput(
+                    f"--dataset {short(self.dataset)} is data that is known by name, --logs a log of your "
+                    "own; leave one of them out, and name a log with --name"
+                )
             files["features"] = None
             if named := [name for name, value in files.items() if value is not None]:
                 raise BadInput(
@@ -76,9 +85,9 @@ def takes_data(command: Callable[..., None]) -> Callable[..., None]:
 
     def with_data(**given: Any) -> None:
         files = {name: given.pop(name) for name in FILE_OPTIONS}
-        data = GivenData(
-            given.pop("dataset"), given.pop("mirror"), files, given.pop("assignments") or [], given.pop("log")
-        )
+        typed = getattr(given["context"].get_parameter_source("dataset"), "name", "") == "COMMANDLINE"
+        dataset, mirror, log = (given.pop(name) for name in ("dataset", "mirror", "log"))
+        data = GivenData(dataset, mirror, files, given.pop("assignments") or [], log, typed)
         command(**given, data=data)
 
     def option(name: str, kind: Any, default: Any = None) -> inspect.Parameter:

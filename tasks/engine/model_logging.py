@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag
 
-from multilogger.tasks.engine.stage_run import DatasetUsed, ModelColumn, ModelFiles
+from multilogger.tasks.engine.stage_run import ANY, DatasetUsed, ModelColumn, ModelFiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +52,11 @@ def signature_of(model: ModelFiles) -> "ModelSignature":
 
 def _spec(column: ModelColumn) -> "ColSpec":
     from mlflow.types import ColSpec
-    from mlflow.types.schema import Array, DataType
+    from mlflow.types.schema import AnyType, Array, DataType
 
+    if column.type == ANY:
+        anything: Any = AnyType
+        return ColSpec(anything(), column.name, required=column.required)
     kind = DataType[column.type]
     return ColSpec(Array(kind) if column.is_list else kind, column.name, required=column.required)
 

@@ -19,9 +19,12 @@ class MetricPoint:
     step: int = 0
 
 
+ANY = "any"
+
+
 @dataclass(frozen=True)
 class ModelColumn:
-    """A column of a model by MLflow's name of its type, with an example; lists are of that type."""
+    """A column of a model by MLflow's name of its type, or `ANY`, with an example; lists are of that type."""
 
     name: str
     type: str

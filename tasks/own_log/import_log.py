@@ -18,7 +18,7 @@ from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.train_loggers import logger_name
 
 
-@stage("import-log", version=2)
+@stage("import-log", version=3)
 def import_log(settings: ImportLogSettings, run: StageRun) -> None:
     """Check a log, learn how its columns become features, split it, and write it as our own."""
     if settings.digest is not None and settings.found_digest() != settings.digest:

@@ -11,8 +11,9 @@ from multilogger.components.log_formats.obd import LAYOUTS, OpenObd, obd_source,
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapping import Mapping as LogMapping
 from multilogger.components.own_log.mapping import Wanted, resolve
+from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import SplitBy, SplitPlan
+from multilogger.components.own_log.split import SplitBy, SplitPlan, check_split
 from multilogger.components.own_log.survey import Stated, stated_by
 from multilogger.tasks.engine.stage import Name, StageSettings
 
@@ -90,6 +91,9 @@ class ImportLogSettings(StageSettings):
             return settings  # the files may be gone when the results are not
         source = settings.open()
         mapping = settings.mapping(source)
+        check_same_columns(source, mapping)
+        if settings.layout is None:
+            check_split(settings.plan, mapping, source)
         found: dict[str, Any] = {"digest": settings.found_digest(), "kind": KINDS[mapping.labels]}
         if isinstance(source, OpenObd) and not settings.actions:
             found["actions"] = source.items

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+from mlflow.exceptions import MlflowException
+from mlflow.pyfunc.scoring_server import infer_and_parse_data
 
 import multilogger as ml
 from tests.waiting import answers, free_port, wait_for
@@ -131,12 +134,17 @@ def test_the_server_takes_raw_frames_and_closes_the_loop(kind: str, tmp_path: Pa
         assert post(address, free) != post(address, free)
 
         for wrong, message in (
-            ({"dataframe_records": [{"country": "it"}]}, "member"),
+            ({"dataframe_records": [{"country": "it"}]}, "the request has no column 'member'; give every"),
+            (
+                {"dataframe_records": RECORDS, "params": {"dcide": True}},
+                "params may have decide, seed, not 'd",
+            ),
             ({"dataframe_records": RECORDS, "params": {"decide": "perhaps"}}, "decide"),
         ):
             status, told = post(address, wrong)
             assert status == 400
-            assert message in json.dumps(told)
+            assert message in told["message"]
+            assert "\n" not in told["message"] or message == "decide"  # which MLflow says itself
 
         # What was decided becomes the next log, with the reward that came later.
         again = logged_frame(1)[["age", "country", "member"]]
@@ -172,3 +180,80 @@ def test_what_is_no_policy_and_a_folder_in_use(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ml.BadInput, match="is not empty; give a new folder"):
         ml.save_mlflow_model(learned("item", 1 / 3), tmp_path)
+
+
+def served(folder: Path) -> Any:
+    """A model of a policy that knows times and booleans, none of them missing, as MLflow loads it."""
+    frame = logged_frame().assign(
+        pscore=1 / 3, at=pd.Timestamp("2026-01-01") + pd.to_timedelta(range(ROWS), "h")
+    )
+    log = ml.BanditLog.from_pandas(
+        frame, action="item", reward="click", propensity="pscore", logger="policy", features=["member", "at"]
+    )
+    ml.save_mlflow_model(ml.Naive(epochs=3, hidden=(8,), risk_rate=0.05, seed=0).fit(log).policy_, folder)
+    return mlflow.pyfunc.load_model(str(folder))
+
+
+def asked(model: Any, records: list[dict[str, Any]]) -> Any:
+    """What a request of JSON gets, without the server around it."""
+    frame = infer_and_parse_data({"dataframe_records": records}, model.metadata.get_input_schema())
+    return model.predict(frame).to_numpy()
+
+
+@pytest.mark.filterwarnings("ignore::multilogger.components.features.columns.UnseenValues")
+def test_times_with_a_zone_and_booleans_with_gaps_are_taken(tmp_path: Path) -> None:
+    model = served(tmp_path / "model")
+    at = ["2026-01-05T10:00:00", "2026-01-05T10:00:00Z", "2026-01-05T12:00:00+02:00"]
+    first, utc, zoned = asked(model, [{"member": True, "at": one} for one in at])
+    np.testing.assert_allclose(utc, first, rtol=1e-6)  # of three rows at once, one may differ in its last bit
+    np.testing.assert_allclose(zoned, first, rtol=1e-6)
+    frame = pd.DataFrame({"member": [True, False, None], "at": pd.to_datetime([at[0]] * 3)})
+    wanted = model.predict(frame).to_numpy()
+    np.testing.assert_allclose(wanted[0], first, rtol=1e-6)
+    nullable, numbers = frame.member.astype("boolean"), pd.Series([1.0, 0.0, np.nan])
+    zone = frame["at"].dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    for other in (frame.assign(member=nullable), frame.assign(member=numbers), frame.assign(at=zone)):
+        np.testing.assert_array_equal(model.predict(other).to_numpy(), wanted)
+    assert np.isfinite(asked(model, [{"member": None, "at": None}])).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"member": "yes"}, "the request, row 1: 'member' must be true, false or null, got 'yes'"),
+        ({"member": 2}, "the request, row 1: 'member' must be true, false or null, got 2"),
+        (
+            {"at": "yesterday"},
+            "row 1: 'at' must be a time such as 2026-01-05T10:00:00 or null, got 'yesterday'",
+        ),
+        (
+            {"at": 1767600000},
+            "row 1: 'at' must be a time such as 2026-01-05T10:00:00 or null, got 1767600000",
+        ),
+    ],
+)
+def test_odd_values_of_a_request_are_told_in_one_line(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    model, fine = served(tmp_path / "model"), {"member": True, "at": "2026-01-05T10:00:00"}
+    with pytest.raises(MlflowException) as caught:
+        asked(model, [fine, fine | changes])
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_policy_is_loaded_by_the_name_that_mlflow_has_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
+    policy, before = learned("item", 1 / 3), mlflow.get_tracking_uri()
+    ml.save_mlflow_model(policy, tmp_path / "model")
+    client = mlflow.MlflowClient(os.environ["MLFLOW_TRACKING_URI"], os.environ["MLFLOW_TRACKING_URI"])
+    client.create_registered_model("shop")
+    version = client.create_model_version("shop", (tmp_path / "model").as_uri())
+    client.set_registered_model_alias("shop", "champion", version.version)
+    found = ml.load_policy("models:/shop@champion")
+    np.testing.assert_array_equal(found.predict_proba(FRAME[:2]), policy.predict_proba(FRAME[:2]))
+    with pytest.raises(ml.BadInput, match=r"MLflow at sqlite:.* has no policy 'models:/nowhere@champion'"):
+        ml.load_policy("models:/nowhere@champion")
+    assert mlflow.get_tracking_uri() == before

@@ -105,7 +105,8 @@ class FirstPass:
                     "that nobody took with --all-actions"
                 )
             actions = listed_ids(self._stated, seen) if self._stated else seen
-            if unknown := [one for one in seen if one not in actions]:
+            known = set(actions)
+            if unknown := [one for one in seen if one not in known]:
                 raise BadInput(
                     f"action {unknown[0]!r} is not among the {len(actions)} of --all-actions; add it, or "
                     "drop its rows"

@@ -7,6 +7,7 @@ of the action among the logger's rows stands in, and the report says so.
 
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from multilogger.components.actions.space import SPACES
 from multilogger.components.checks.batches import CheckBatch, LogFacts
 from multilogger.components.checks.check import check
 from multilogger.components.checks.disk.first_pass import FirstPass, Found
-from multilogger.components.checks.findings import Finding
+from multilogger.components.checks.disk.row_ids import RowIds
+from multilogger.components.checks.findings import Finding, in_order
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.checks import check_losses
 from multilogger.components.features.encode import finite_numbers
@@ -28,6 +30,7 @@ from multilogger.components.own_log.estimated import estimated_line, estimated_s
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.read_rows import (
     both_propensities,
+    check_rewards,
     label_vectors,
     labelled,
     loggers_of,
@@ -35,6 +38,7 @@ from multilogger.components.own_log.read_rows import (
     own_propensity,
     table_of,
 )
+from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.split import context_keys, times
 from multilogger.components.own_log.survey import Stated, stated_by
@@ -48,7 +52,8 @@ class LogOnDisk:
     def __init__(self, source: OpenSource, wanted: Wanted, stated: Stated = Stated()) -> None:  # noqa: B008
         self._source, path = source, source.source.path
         self._mapping = m = resolve(wanted, source.schema, path, look=True)
-        self._stated = stated_by(source, stated)
+        check_same_columns(source, m)
+        self._stated, self.ids = stated_by(source, stated), RowIds(())
         self._validation = "validation" if "validation" in source.names else None
         self._found = self._first_pass()
         size = self._found.size
@@ -80,7 +85,9 @@ class LogOnDisk:
 
     def batches(self) -> Iterator[CheckBatch]:
         more = [self._validation] if self._validation else []
+        self.ids = RowIds(tuple(name for name in self._mapping.features if name != self._mapping.time))
         for rows in self._source.batches([*self._mapping.named, *self._mapping.features, *more]):
+            self.ids.add(rows)
             yield self._batch(rows)
 
     def _batch(self, rows: Rows) -> CheckBatch:
@@ -143,6 +150,8 @@ class LogOnDisk:
 
     def _losses(self, rows: Rows) -> Vector:
         values = outcomes_of(rows, self._mapping)
+        if self._mapping.is_reward and self._stated.reward_range is not None:
+            check_rewards(rows, values, *self._stated.reward_range)
         losses = self._high - values if self._mapping.is_reward else values
         check_losses(losses, self._most, rows.where, rows.numbers_of_rows)
         return losses
@@ -194,4 +203,5 @@ def check_files(
         what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in here"
         remedy = "'learn' and 'study' estimate it and say so; better log it at the time of the action"
         found.append(Finding("propensities-missing", "mend", what, log.missing, remedy))
-    return check(log, policy_findings=found, advance=advance)
+    report = check(log, policy_findings=found, advance=advance)
+    return replace(report, findings=in_order([*report.findings, *log.ids.findings()]))

@@ -1,16 +1,19 @@
 """A log on disk gives the report of the same log in memory, whatever its columns are called."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import multilogger as ml
-from multilogger.components.checks.disk import log_on_disk
+from multilogger.components.checks.disk import log_on_disk, row_ids
 from multilogger.components.checks.report import LogReport
 from multilogger.components.errors import BadInput
+from multilogger.components.features.frames import Rows
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapping import Wanted as Columns
 
@@ -120,3 +123,40 @@ def test_an_infinite_feature_is_refused_as_by_the_import(tmp_path: Path) -> None
     frame.to_parquet(tmp_path / "log.parquet")
     with pytest.raises(BadInput, match=r"log\.parquet, row 7: 'x0' is -inf, infinite or too large"):
         check_files(tmp_path, Columns())
+
+
+def test_ids_of_rows_are_neither_actions_nor_features(worlds: ModuleType, tmp_path: Path) -> None:
+    """Also where one of twenty comes again; numbers with a fraction and times may differ in every row."""
+    frame = frame_of(worlds.healthy(worlds.KINDS[0], 4).log()).reset_index(drop=True)
+    each = np.arange(len(frame))
+    frame["user_word"] = [f"u{i}" for i in np.where(each % 40, each, 0)]
+    frame["user_number"] = each * 1_000_003
+    frame["user_seen"] = frame["when"] + pd.to_timedelta(each, unit="s")
+    frame["user_visits"] = each // 2
+    frame.to_parquet(tmp_path / "a.parquet")
+    named = replace(COLUMNS, features=(*COLUMNS.features, "when"))
+    found = {one.code: one for one in check_files(tmp_path / "a.parquet", named).findings}
+    assert found["id-features"].severity == "mend"
+    assert found["id-features"].what == "user_word, user_number have another value in nearly every row"
+    assert "action-per-row" not in found
+    report = check_files(
+        tmp_path / "a.parquet", replace(COLUMNS, action=("user_word",), features=("user_0",))
+    )
+    assert not report.safe
+    line = next(one.line for one in report.findings if one.code == "action-per-row")
+    assert line.startswith(
+        "2,926 different actions in 3,000 rows: nearly every row has one of its own: such a"
+    )
+    assert line.endswith("name the one that says what was done with --action")
+
+
+def test_ids_are_counted_within_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_ids, "MOST_KEYS", 500)
+    seen, twice = row_ids.RowIds(("id",)), row_ids.RowIds(("id",))
+    for start in range(0, 20_000, 1000):
+        ids = pa.array(np.arange(start, start + 1000))
+        seen.add(Rows(pa.table({"id": ids})))
+        for _ in range(2):
+            twice.add(Rows(pa.table({"id": ids})))
+    assert [one.figure for one in seen.findings()] == [1.0]
+    assert not list(twice.findings())

@@ -73,6 +73,27 @@ def test_a_time_has_the_same_features_in_every_unit_and_zone() -> None:
         np.testing.assert_allclose(columns.read(Rows(other)), columns.read(Rows(table())), atol=1e-6)
 
 
+def test_times_outside_of_the_log_count_as_its_ends_and_are_told() -> None:
+    columns = learned(["at"], at=pa.array([NOON, NOON + dt.timedelta(days=1)] * 2))
+    days = [-400, 0, 2, 3650]
+    new = Rows(table(at=pa.array([NOON + dt.timedelta(days=day) for day in days])), "the frame")
+    with pytest.warns(UnseenValues) as caught:
+        x = columns.read(new)
+    np.testing.assert_array_equal(x[:, 0], [0, 0, 1, 1])
+    assert np.abs(x).max() <= 1.0  # whatever the time, no feature grows
+    assert str(caught[0].message) == (
+        "the frame: 'at' is outside of the times of the log, such as 2025-10-14T12:00:00, in 3 rows; "
+        "the policy takes them for the nearest time of the log"
+    )
+
+
+def test_a_column_of_times_may_be_late_and_missing() -> None:
+    columns = learned(["at"], at=pa.array([NOON, NOON + dt.timedelta(days=1)] * 2))
+    new = Rows(table(at=pa.array([None, NOON, NOON, NOON + dt.timedelta(days=9)])), "the frame")
+    with pytest.warns(UnseenValues, match=r"'at' is missing in 1 rows; 'at' is outside .*, in 1 rows"):
+        columns.read(new)
+
+
 def test_booleans_and_lists_are_numbers() -> None:
     columns = learned(["member", "pair"])
     assert columns.names == ("member", "pair0", "pair1")
@@ -151,7 +172,7 @@ def test_each_column_is_told_in_a_line() -> None:
         "age: a number, as it is; what is missing takes the mean 30, and one more feature says so",
         "member: true or false, as 1 or 0",
         "country: 2 words, one feature each; what is missing is 0, and one more feature says so",
-        "at: a time, as how late it is in the log, hour of day and day of week",
+        "at: a time, as how late it is in the log, at most its end, hour of day and day of week",
         "pair: 2 numbers, as they are",
     ]
 

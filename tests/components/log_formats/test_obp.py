@@ -77,7 +77,7 @@ def without(key: str) -> Feedback:
         (
             without("pscore"),
             "bandit_feedback has no pscore; it needs context, action, reward, pscore of every row: add the "
-            "probabilities with which the logger acted",
+            "probabilities with which the logger acted, or None where they were not logged",
         ),
         (
             {"a": feedback(), "b": without("reward")},
@@ -127,3 +127,10 @@ def test_bad_dicts(given: Any, message: str) -> None:
     with pytest.raises(ml.BadInput) as caught:
         ml.BanditLog.from_obp(given)
     assert str(caught.value) == message
+
+
+def test_propensities_that_were_not_logged_are_missing() -> None:
+    log = ml.BanditLog.from_obp(feedback(pscore=None))
+    assert np.isnan(log.log_propensity).all()
+    both = ml.BanditLog.from_obp({"a": feedback(), "b": feedback(pscore=None)})
+    assert np.isnan(both.log_propensity).tolist() == [False] * 4 + [True] * 4

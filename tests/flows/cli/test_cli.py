@@ -85,6 +85,10 @@ def test_datasets_and_stages_are_listed(typed: Cli) -> None:
             "tau: naive does not read it (read by naive-reg, weighted-reg, balanced-reg); leave it out",
         ),
         (["stage", "learn", "--method", "crf", "--set", "epochs=2"], "epochs: crf learns nothing"),
+        (
+            ["learn", "--dataset", "digits", "--logs", "shop.parquet"],
+            "--dataset 'digits' is data that is known by name, --logs a log of your own; leave one",
+        ),
     ],
 )
 def test_typing_errors_are_one_line(typed: Cli, store_root: Path, arguments: list[str], message: str) -> None:

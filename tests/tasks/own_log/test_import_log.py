@@ -1,6 +1,8 @@
 """`import-log`: what it writes, how it splits, and what it says of a log that cannot be read."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,15 @@ import pandas as pd
 import pytest
 
 import multilogger as ml
+from multilogger.components.checks.disk.log_on_disk import check_files
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.files import open_log_files
 from multilogger.components.log.memory import densify
 from multilogger.components.log.reading import read_training_log
 from multilogger.components.own_log.context_files import load_contexts
+from multilogger.components.own_log.find_source import find_source
+from multilogger.components.own_log.mapped_files import mapped_files
+from multilogger.flows.study.plan import study_cells
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings
 from multilogger.tasks.own_log.import_log import import_log
@@ -111,9 +117,9 @@ def test_a_folder_a_glob_and_csv_are_the_same_log(tmp_path: Path) -> None:
 def test_by_time_test_is_last(shop: Path, tmp_path: Path) -> None:
     made = imported(shop, tmp_path / "made", split_by="time", time="at", features="user_age,at", test=0.2)
     ages = [densify(load_contexts(made.folder / part / "contexts"))[:, 2] for part in ("", "test")]
-    assert ages[0].max() <= 1.0 < ages[1].min()
-    assert len(ages[1]) == 120
-    rows = rows_of(made)
+    rows, test = rows_of(made), rows_of(made, "test")
+    assert len(test) == 120
+    assert ages[0].max() == ages[1].min() == ages[1].max() == 1.0  # later than the log counts as its end
     assert (
         ages[0][rows["context"][rows["validation"]]].min()
         > ages[0][rows["context"][~rows["validation"]]].max()
@@ -236,6 +242,22 @@ def test_bad_files(tmp_path: Path) -> None:
         ("a.parquet", b"hello", "a.parquet cannot be read as parquet (Parquet file size is 5 bytes"),
         ("a.csv", b"", "a.csv cannot be read as csv (Invalid: CSV parse error: Empty CSV file"),
         ("a.csv", b"item_id,click\ntea,1\njam\n", "Row #3: Expected 2 columns, got 1: jam); mend the files"),
+        ("a.csv", b"item_id;click\ntea, 1;1\n", "a.csv has semicolons between values; separate the values"),
+        (
+            "a.csv",
+            b"item_id;click\ntea;1,0;2\n",
+            "semicolons between values and decimal commas; separate the",
+        ),
+        (
+            "a.csv",
+            "item_id,click\ntea,1,2\n".encode("utf-16"),
+            "a.csv is UTF-16, not UTF-8; write it in UTF-8",
+        ),
+        (
+            "a.csv",
+            b"item_id,click,user_a,at,pscore,policy\nt,1,1,2,.5,a\nj,oops,1,2,.5,a\n",
+            "a.csv, row 1: column 'click' must hold numbers, it is 'oops'; mend the row, or cast the column",
+        ),
         ("a.csv", b"item_id;click\ntea;1\n", "one column, 'item_id;click': separate the values by commas"),
         (
             "a.csv",
@@ -250,3 +272,118 @@ def test_files_that_are_something_else(name: str, content: bytes, message: str, 
         imported(tmp_path / name, tmp_path / "made")
     assert message in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"split_by": "time"}, "a split by time needs the column of times; name it with --time"),
+        (
+            {"split_by": "time", "time": "user_country"},
+            "'user_country' (time) must hold times or numbers, got",
+        ),
+        ({"split_by": "given"}, "a given split needs the column that says it; name it with --split-column"),
+        ({"split_column": "user_country"}, "'user_country' must say train, validation or test, it is"),
+        (
+            {"split_column": "user_age"},
+            "must say train, validation or test, or be true for test rows, got do",
+        ),
+        (
+            {"split_column": "part"},
+            "column 'part' says validation of no row, and a policy needs all of train",
+        ),
+    ],
+)
+def test_a_split_that_cannot_be_is_said_before_cells_start(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    FRAME.assign(part=np.tile(["train", "test"], 300)).to_parquet(tmp_path / "shop.parquet")
+    settings = {"logs": str(tmp_path / "shop.parquet"), **COLUMNS, **changes}
+    with pytest.raises(ml.BadInput) as caught:
+        study_cells("shop", ["dm"], 1, "auto", None, {f"import-log.{k}": v for k, v in settings.items()})
+    assert message in str(caught.value)
+
+
+def in_two_files(folder: Path, second: pd.DataFrame) -> Path:
+    folder.mkdir()
+    FRAME.to_parquet(folder / "a.parquet")
+    second.to_parquet(folder / "b.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (
+            FRAME.drop(columns="user_age"),
+            "b.parquet has no column 'user_age', which a.parquet has; write the",
+        ),
+        (
+            FRAME.drop(columns="policy"),
+            "b.parquet has no column 'policy', which a.parquet has; write the col",
+        ),
+        (
+            FRAME.astype({"user_age": str}),
+            "'user_age' holds text in b.parquet and numbers in a.parquet; writ",
+        ),
+        (FRAME.astype({"item_id": "category"}).assign(item_id=1), "'item_id' holds numbers in b.parquet and"),
+        (
+            FRAME.astype({"user_member": int}),
+            "'user_member' holds numbers in b.parquet and booleans in a.par",
+        ),
+        (FRAME.astype({"at": str}), "column 'at' holds text in b.parquet and times in a.parquet; write it"),
+    ],
+)
+def test_files_of_one_log_have_the_same_columns(second: pd.DataFrame, message: str, tmp_path: Path) -> None:
+    folder = in_two_files(tmp_path / "logs", second)
+    with pytest.raises(ml.BadInput) as caught:
+        settings_of(folder)
+    assert message in str(caught.value)
+    with pytest.raises(ml.BadInput) as caught:
+        check_files(find_source(str(folder)).open(), settings_of(folder / "a.parquet").wanted)
+    assert message in str(caught.value)
+
+
+def test_files_may_differ_where_nothing_is_lost(tmp_path: Path) -> None:
+    """Numbers of another width, booleans among numbers, categories, and propensities that nobody logged."""
+    kinds: Any = {"user_age": "float32", "click": bool, "item_id": "category"}
+    folder = in_two_files(tmp_path / "logs", FRAME.astype(kinds).drop(columns="pscore"))
+    made = imported(folder, tmp_path / "made")
+    assert json.loads((made.folder / "dataset.json").read_text())["propensities"] == "some"
+    split = tmp_path / "split"
+    for name, part in FRAME.groupby("policy"):  # a column that folders say is in no file
+        (split / f"policy={name}").mkdir(parents=True)
+        part.drop(columns="policy").to_parquet(split / f"policy={name}" / "a.parquet")
+    assert settings_of(split).kind == "one-of"
+
+
+def test_an_empty_cell_of_csv_is_missing_as_in_parquet(tmp_path: Path) -> None:
+    frame = FRAME.assign(user_country=FRAME["user_country"].where(FRAME.index % 7 > 0))
+    frame.to_parquet(tmp_path / "shop.parquet")
+    frame.to_csv(tmp_path / "shop.csv", index=False)
+    found = []
+    for name in ("shop.parquet", "shop.csv"):
+        facts = json.loads(
+            (imported(tmp_path / name, tmp_path / f"of-{name}").folder / "columns.json").read_text()
+        )
+        country = FeatureColumns.from_json(facts["features"]).columns[1]
+        report = check_files(find_source(str(tmp_path / name)).open(), settings_of(tmp_path / name).wanted)
+        found.append((country.categories, country.missing, [one.line for one in report.findings]))
+    assert found[0] == found[1]
+    assert found[0][:2] == (("de", "fr"), True)
+
+
+def test_a_reward_outside_of_the_stated_range_is_called_a_reward_at_every_door(tmp_path: Path) -> None:
+    FRAME.to_parquet(tmp_path / "shop.parquet")
+    settings = settings_of(tmp_path / "shop.parquet", reward_range="0.2,0.5")
+    source, stated = settings.open(), settings.stated(settings.open())
+    doors: list[Callable[[], object]] = [
+        lambda: check_files(source, settings.wanted, stated),
+        lambda: mapped_files(source, replace(settings.wanted, features=("user_age",)), stated, None),
+        lambda: run_stage(import_log, settings, tmp_path / "made"),
+    ]
+    for door in doors:
+        with pytest.raises(
+            ml.BadInput, match=r"shop\.parquet, row \d+: the reward is [01], outside --reward-ra"
+        ):
+            door()
