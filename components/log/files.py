@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.estimators.logged_batch import Loggers
-from multilogger.components.json_text import stated_json
 from multilogger.components.log.columns import LogColumns, find_columns
+from multilogger.components.log.stated_ids import read_facts
 from multilogger.components.log.unreadable import READ_ERRORS, first_word, readable
 
 BATCH_ROWS = 16384
-FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
 
 
 @dataclass(frozen=True)
@@ -240,14 +239,3 @@ def _side(part: ColumnBatch, name: str, validation: bool) -> ColumnBatch:
         raise BadInput(f"{part.where}: column {name!r} must hold true and false, got {column.type}; cast it")
     keep = np.asarray(pc.fill_null(column, False)) == validation
     return ColumnBatch(part.where, part.rows[keep], part.batch.filter(pa.array(keep)))
-
-
-def read_facts(schema: Any) -> dict[str, Any] | None:
-    """The facts in an Arrow schema; None of a file that somebody else wrote."""
-    known = (schema.metadata or {}).get(FACTS)
-    if known is None:
-        return None
-    facts: dict[str, Any] = stated_json(known, FACTS.decode(), dict)
-    if not (isinstance(facts.get("actions"), list) and isinstance(facts.get("max_loss"), int | float)):
-        raise BadInput(f"the schema of the log has no actions or max_loss under {FACTS!r}; write it again")
-    return facts
