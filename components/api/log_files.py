@@ -18,8 +18,8 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import TableFiles
 from multilogger.components.log.memory import TrainingLog, densify
-from multilogger.components.log.schema import ACTIONS, ESTIMATED
-from multilogger.components.log.stated_ids import FACTS, check_stated_ids, read_facts, stated_ids
+from multilogger.components.log.schema import ACTIONS, ESTIMATED, FACTS, read_facts
+from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
 from multilogger.components.log.unreadable import READ_ERRORS
 
 if TYPE_CHECKING:

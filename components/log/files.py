@@ -16,7 +16,7 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
-from multilogger.components.log.stated_ids import read_facts
+from multilogger.components.log.schema import read_facts
 from multilogger.components.log.unreadable import READ_ERRORS, first_word, readable
 
 BATCH_ROWS = 16384

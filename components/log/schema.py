@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+FACTS = b"multilogger"  # the key in a schema of what `BanditLog.to_parquet` says beside the columns
 ACTIONS = (
     "actions"  # the key of the schema that has the names of one-of actions, in the order of their numbers
 )
@@ -136,3 +137,14 @@ def to_table(rows: LogRows, schema: "pa.Schema") -> "pa.Table":
 def log_file(folder: Path, logger: int, pass_: int) -> Path:
     """Where the rows of one logger and pass stand below the folder of a log."""
     return folder / f"logger={logger}" / f"pass={pass_}" / "rows.parquet"
+
+
+def read_facts(schema: Any) -> dict[str, Any] | None:
+    """The facts in an Arrow schema; None of a file that somebody else wrote."""
+    known = (schema.metadata or {}).get(FACTS)
+    if known is None:
+        return None
+    facts: dict[str, Any] = stated_json(known, FACTS.decode(), dict)
+    if not (isinstance(facts.get("actions"), list) and isinstance(facts.get("max_loss"), int | float)):
+        raise BadInput(f"the schema of the log has no actions or max_loss under {FACTS!r}; write it again")
+    return facts

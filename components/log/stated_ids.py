@@ -1,13 +1,11 @@
-"""What the schemas of files of this package say: the ids of actions by number, and facts of the log."""
+"""The ids of actions that files of this package have by number, as their schema says them."""
 
 from typing import Any
 
 from multilogger.components.errors import BadInput
 from multilogger.components.json_text import stated_json
 from multilogger.components.log.actions import ActionId
-from multilogger.components.log.schema import ACTIONS
-
-FACTS = b"multilogger"  # the key of what `BanditLog.to_parquet` says beside the columns
+from multilogger.components.log.schema import ACTIONS, read_facts
 
 
 def check_stated_ids(dataset: Any) -> None:
@@ -34,14 +32,3 @@ def stated_ids(schema: Any) -> list[ActionId] | None:
     words = stated_json(names, ACTIONS, list)
     numbers = [str(number) for number in range(len(words))]
     return list(range(len(words))) if words == numbers else words
-
-
-def read_facts(schema: Any) -> dict[str, Any] | None:
-    """The facts in an Arrow schema; None of a file that somebody else wrote."""
-    known = (schema.metadata or {}).get(FACTS)
-    if known is None:
-        return None
-    facts: dict[str, Any] = stated_json(known, FACTS.decode(), dict)
-    if not (isinstance(facts.get("actions"), list) and isinstance(facts.get("max_loss"), int | float)):
-        raise BadInput(f"the schema of the log has no actions or max_loss under {FACTS!r}; write it again")
-    return facts

@@ -17,7 +17,8 @@ from multilogger.components.estimators.checks import first_of
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
 from multilogger.components.log.files import BATCH_ROWS
-from multilogger.components.log.stated_ids import check_stated_ids, read_facts, stated_ids
+from multilogger.components.log.schema import read_facts
+from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
 from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.csv_files import csv_format, said_of_csv
 
