@@ -28,6 +28,7 @@ from bandit_data import open_benchmark
 from constraint_cost import bare_loop
 from long_log import floor, write_log, write_policy
 
+from multilogger.components.actions.known_contexts import log_chances
 from multilogger.components.actions.labels import Labels
 from multilogger.components.datasets.reduction import fit_reduction
 from multilogger.components.learners.learn import learn
@@ -131,13 +132,14 @@ def replay(place: Place) -> Iterator[Figure]:
 
 def _draw(folder: Path, logits: list[Any], truth: Any) -> None:
     plan = ReplayPlan(0, 0.25, SplitBy.ROW, 8192)
+    chances = [log_chances(Labels(LABELS), table, len(logits) * PASSES) for table in logits]
     for j in range(len(logits)):
         for r in range(PASSES):
             path = log_file(folder, j, r)
             path.parent.mkdir(parents=True, exist_ok=True)
             schema = log_schema(Labels(LABELS), len(logits), LogOrigin("bench", 0, j, 1.0, r))
             with RowWriter(path, schema) as writer:
-                for rows in replay_pass(Labels(LABELS), logits, truth, j, r, plan):
+                for rows in replay_pass(Labels(LABELS), logits, truth, j, r, plan, chances=chances):
                     writer.add(rows)
 
 
