@@ -1,5 +1,7 @@
 """Workers are more patient with MLflow's server than a command that may have a wrong address."""
 
+from typing import Any
+
 import pytest
 
 from multilogger.flows.cluster.worker_set_up import environment_to_pass
@@ -21,7 +23,8 @@ def test_workers_wait_for_a_server_that_is_started_anew(
 def test_the_waiting_takes_two_minutes() -> None:
     from mlflow.utils.request_utils import JitteredRetry  # that of MLflow's own requests
 
-    left, waited = JitteredRetry(total=int(PATIENT_RETRIES), backoff_factor=2), 0.0
+    retry: Any = JitteredRetry
+    left, waited = retry(total=int(PATIENT_RETRIES), backoff_factor=2), 0.0
     for _ in range(int(PATIENT_RETRIES)):
         left = left.increment("GET", "/", error=OSError("refused"))
         waited += left.get_backoff_time()
