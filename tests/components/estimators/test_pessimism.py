@@ -16,10 +16,10 @@ def test_implicit_exploration_in_blocks(contexts: int, scale: float, monkeypatch
     rng = np.random.default_rng(0)
     n, most = 300, 2.0
     context = np.arange(n) % contexts
-    log_propensity, log_target = -scale * 10 * rng.random((2, n))
-    log_target = np.maximum(log_target, log_propensity - 50)
-    log_propensity = np.maximum(log_propensity, log_target - 50)
-    delta = most * (rng.random(n) < 0.4)
+    propensity, target = -scale * 10 * rng.random((2, n))
+    log_target = np.asarray(np.maximum(target, propensity - 50), dtype=np.float64)
+    log_propensity = np.maximum(propensity, log_target - 50)
+    delta = np.where(rng.random(n) < 0.4, most, 0.0)
     whole = Whole(contexts, n, -(-n // contexts))
     rows = SmoothedRows.of(log_target, delta, context, most, whole)
     _, found = rows.sides("naive", log_propensity)
