@@ -2,9 +2,11 @@
 
     make bench                                            # or python benchmarks/bench.py
     python benchmarks/bench.py --rows 5000000 --only evaluate,replay
+    python benchmarks/bench.py --only peers --peers FOLDER   # where pip put obp: see obp_learner.py
 
-A figure is a ratio of two things that are measured in this run, in turns, the best of several, in one thread
-(OMP_NUM_THREADS=1, which `make bench` sets).
+Most figures are ratios of two things that are measured in this run, in turns, the best of several, in one
+thread (OMP_NUM_THREADS=1, which `make bench` sets); a figure with a unit is no ratio. A line without a target
+is there to be read, not to be met.
 Processor time is counted, so that other work on the machine disturbs little; starts of commands are wall
 clock. Logs are written to a temporary folder, about 100 bytes a row.
 """
@@ -28,8 +30,10 @@ from bandit_data import open_benchmark
 from constraint_cost import bare_loop
 from long_log import floor, write_log, write_policy
 
+from multilogger.components.actions.known_contexts import log_chances
 from multilogger.components.actions.labels import Labels
 from multilogger.components.datasets.reduction import fit_reduction
+from multilogger.components.evaluation import evaluation
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.presets import preset
 from multilogger.components.learners.training.settings import RiskSettings, changed
@@ -39,9 +43,12 @@ from multilogger.components.log.schema import LogOrigin, log_file, log_schema
 from multilogger.components.log.writing import RowWriter
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 from multilogger.components.long_log.logger_stats import logger_stats_of
+from multilogger.components.long_log.summing import LONG_ROWS
 from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs
+from multilogger.tasks.engine.empty_databases import FOLDER
 
 LABELS, CONTEXTS, PASSES = 10, 50_000, 8
+MOST_MEMORY = 1000.0  # MB, where row groups have some 100,000 rows
 TMC_ROWS, TMC_FEATURES, TMC_WORDS, TMC_DIMS = 21_519, 30_438, 100, 1000
 
 
@@ -52,18 +59,21 @@ class Place:
     folder: Path
     rows: int
     repeats: int
+    peers: Path | None = None
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A ratio, or seconds where `unit` says so, and what it should be at most."""
+    """A ratio, or a number with a unit, and what it should be at most, if anybody said."""
 
     what: str
     value: float
-    target: float
+    target: float | None = None
     unit: str = "x"
 
     def line(self) -> str:
+        if self.target is None:
+            return f"| {self.what} | {self.value:.2f} {self.unit} | | |"
         verdict = "met" if self.value <= self.target else "falls short"
         return f"| {self.what} | {self.value:.2f} {self.unit} | {self.target:g} {self.unit} | {verdict} |"
 
@@ -85,7 +95,11 @@ def best_of(repeats: int, *works: Work) -> list[float]:
 
 
 def evaluate(place: Place) -> Iterator[Figure]:
-    """`evaluate` over one Arrow pass with a linear policy and sums of weighted losses."""
+    """`evaluate` over one Arrow pass with a linear policy and sums of weighted losses.
+
+    Up to `LONG_ROWS` rows it works in memory, by another way: the line says so.
+    """
+    way = "" if place.rows > LONG_ROWS else " in memory"
     for per_context, target in ((8, 3.0), (1, 4.0)):
         folder = place.folder / f"evaluate-{per_context}"
         write_log(folder / "log", place.rows, per_context)
@@ -95,7 +109,42 @@ def evaluate(place: Place) -> Iterator[Figure]:
             place.repeats, partial(evaluate_on_logs, options), partial(floor, folder / "log")
         )
         name = "unique contexts" if per_context == 1 else f"{per_context} rows per context"
-        yield Figure(f"evaluate, {place.rows:,} rows, {name}, over the floor", ours / least, target)
+        what = f"evaluate{way}, {place.rows:,} rows, {name}"
+        yield Figure(f"{what}, over the floor", ours / least, target)
+        yield Figure(f"{what}, share of the bootstrap", 100 * _bootstrap_share(options), unit="%")
+        yield Figure(f"{what}, peak memory", _peak_memory(options), MOST_MEMORY, "MB")
+
+
+def _bootstrap_share(options: EvaluateOptions) -> float:
+    """What resampling takes of the processor time of an evaluation."""
+    spent: list[float] = []
+    resample = evaluation.resample
+
+    def timed(*given: Any) -> Any:
+        found: list[Any] = []
+        spent.append(seconds(lambda: found.append(resample(*given))))
+        return found[0]
+
+    evaluation.resample = timed
+    try:
+        whole = seconds(partial(evaluate_on_logs, options))
+        return sum(spent) / whole
+    finally:
+        evaluation.resample = resample
+
+
+def _peak_memory(options: EvaluateOptions) -> float:
+    """MB of a process that evaluates and does nothing else; the kernel counts from its own start."""
+    program = (
+        "import sys; from pathlib import Path; import torch; torch.set_num_threads(1); "
+        "from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs; "
+        "evaluate_on_logs(EvaluateOptions(sys.argv[1], *map(Path, sys.argv[2:]), track=False)); "
+        "print(Path('/proc/self/status').read_text())"
+    )
+    given = (str(options.policy), str(options.logs), str(options.out))
+    done = subprocess.run([sys.executable, "-c", program, *given], check=True, capture_output=True, text=True)
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1000
 
 
 def replay(place: Place) -> Iterator[Figure]:
@@ -131,20 +180,21 @@ def replay(place: Place) -> Iterator[Figure]:
 
 def _draw(folder: Path, logits: list[Any], truth: Any) -> None:
     plan = ReplayPlan(0, 0.25, SplitBy.ROW, 8192)
+    chances = [log_chances(Labels(LABELS), table, len(logits) * PASSES) for table in logits]
     for j in range(len(logits)):
         for r in range(PASSES):
             path = log_file(folder, j, r)
             path.parent.mkdir(parents=True, exist_ok=True)
             schema = log_schema(Labels(LABELS), len(logits), LogOrigin("bench", 0, j, 1.0, r))
             with RowWriter(path, schema) as writer:
-                for rows in replay_pass(Labels(LABELS), logits, truth, j, r, plan):
+                for rows in replay_pass(Labels(LABELS), logits, truth, j, r, plan, chances=chances):
                     writer.add(rows)
 
 
 def epochs(place: Place) -> Iterator[Figure]:
     """An epoch with validation, record and lambda* over a bare PyTorch loop of the direct method."""
     log = open_benchmark(Path(), "digits").log(100)
-    passes = 12
+    passes, repeats = 100, max(5, place.repeats)  # of a second each, not of some hundredths
 
     def settings(method: str) -> RiskSettings:
         found = preset("printed-objective", "digits", method)
@@ -159,7 +209,7 @@ def epochs(place: Place) -> Iterator[Figure]:
 
     methods = {"weighted": 1.1, "weighted-reg": 2.0, "weighted-exact": 0.7}
     bare, *ours = best_of(
-        place.repeats,
+        repeats,
         partial(bare_loop, log, settings("weighted"), passes),
         *(partial(run, method) for method in methods),
     )
@@ -168,7 +218,7 @@ def epochs(place: Place) -> Iterator[Figure]:
 
 
 def reduction(place: Place) -> Iterator[Figure]:
-    """The SVD of a matrix of the shape of TMC: seconds of processor, and over five products with its axes."""
+    """The SVD of a matrix of the shape of TMC: seconds of processor."""
     from scipy import sparse
 
     rng = np.random.default_rng(0)
@@ -181,19 +231,63 @@ def reduction(place: Place) -> Iterator[Figure]:
 
 
 def starts(place: Place) -> Iterator[Figure]:
-    """Of a command on a new store and of the same again, over importing what both need."""
+    """Of a command on a new store and of the same again, over importing what both need.
+
+    The first store of an environment makes the empty databases that later stores copy: that is what a new
+    user waits for. Where the environment has had a store before, the line says that they were there.
+    """
+    there = FOLDER.is_dir() and any(FOLDER.iterdir())
     bare = [sys.executable, "-c", "import prefect.flows, mlflow, torch"]
     command = [str(Path(sys.executable).with_name("multilogger")), "prepare", "--dataset", "digits"]
     found: dict[str, list[float]] = {"bare": [], "fresh": [], "again": []}
-    for number in range(place.repeats + 1):  # the first makes the empty databases that the others copy
+    for number in range(place.repeats + 1):
         surroundings = {**os.environ, "MULTILOGGER_HOME": str(place.folder / f"store-{number}")}
         for name, program in (("fresh", command), ("again", command), ("bare", bare)):
             started = time.monotonic()
             subprocess.run(program, env=surroundings, check=True, capture_output=True)
             found[name].append(time.monotonic() - started)
     least = {name: min(times[1:]) for name, times in found.items()}
-    yield Figure("three stages on a new store, from start to end", least["fresh"], 8.0, "s")
+    about = ", empty databases at hand" if there else ""
+    yield Figure(f"three stages on the first store{about}", found["fresh"][0], unit="s")
+    yield Figure("three stages on a later new store, from start to end", least["fresh"], 8.0, "s")
     yield Figure("the same again over the bare imports", least["again"] / least["bare"], 1.5)
+
+
+def peers(place: Place) -> Iterator[Figure]:
+    """An epoch of ours and one of OBP's `NNPolicyLearner`: the same rows, network, rate and rows a step.
+
+    Ours also looks at validation rows and keeps a record; theirs learns from all rows that it gets, and has
+    our batches, which are faster than its own.
+    """
+    if place.peers is None:
+        return
+    import obp_learner
+
+    import multilogger as ml
+
+    offline, passes = obp_learner.offline_module(place.peers), 20
+    data = ml.datasets.load_dataset("digits-one-of")
+    log = ml.datasets.replay(data.train, seed=0, validation=0.25)
+    x, _ = obp_learner.standardised(data)
+    assert log.validation is not None
+    assert log.log_propensities is not None
+    rows, size = ~log.validation, max(1, 200 // log.log_propensities.shape[1])
+
+    def ours() -> object:
+        learner = ml.Naive(
+            hidden=(100,), risk_rate=1e-3, batch_size=size, epochs=passes, patience=passes, warm_start=0
+        )
+        return learner.fit(log)
+
+    def theirs() -> object:
+        given = {"off_policy_objective": "ipw", "learning_rate_init": 1e-3, "max_iter": passes}
+        return obp_learner.learn(offline, log, x, rows, "own", 0, **given)
+
+    mine, other = best_of(max(3, place.repeats), ours, theirs)
+    count = f"{int(rows.sum()):,} rows, one of {log.space.size} actions"
+    yield Figure(f"epoch of naive, {count}", 1000 * mine / passes, unit="ms")
+    yield Figure(f"epoch of NNPolicyLearner of obp, {count}", 1000 * other / passes, unit="ms")
+    yield Figure("epoch of naive over that of NNPolicyLearner", mine / other, 1.0)
 
 
 PARTS: dict[str, Callable[[Place], Iterator[Figure]]] = {
@@ -202,6 +296,7 @@ PARTS: dict[str, Callable[[Place], Iterator[Figure]]] = {
     "epochs": epochs,
     "reduction": reduction,
     "starts": starts,
+    "peers": peers,
 }
 
 
@@ -210,6 +305,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
+    parser.add_argument("--peers", type=Path, help="folder with an installed obp; without it no peers")
     options = parser.parse_args()
     if unknown := set(options.only.split(",")) - set(PARTS):
         parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
@@ -217,7 +313,7 @@ def main() -> None:
     sys.stdout.write("| what | measured | target | |\n|---|---|---|---|\n")
     for name in options.only.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            for figure in PARTS[name](Place(Path(folder), options.rows, options.repeats)):
+            for figure in PARTS[name](Place(Path(folder), options.rows, options.repeats, options.peers)):
                 sys.stdout.write(f"{figure.line()}\n")
                 sys.stdout.flush()
 

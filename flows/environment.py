@@ -13,6 +13,9 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from multilogger.components.errors import BadInput, first_line, short, without_secrets
 from multilogger.tasks.engine.store import LOGIN_VARIABLE, Store
 
+RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+PATIENT_RETRIES = "6"  # after 0, 4, 8, 16, 32 and 64 seconds: a server may be away for two minutes
+
 DEFAULTS = {
     # no telemetry, no look-ups
     "DO_NOT_TRACK": "true",
@@ -34,7 +37,7 @@ DEFAULTS = {
     "GIT_PYTHON_REFRESH": "quiet",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     # a server that does not answer is said within seconds, not minutes
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    RETRIES: "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
 
@@ -60,6 +63,12 @@ def set_defaults() -> None:
         os.environ.setdefault("PREFECT_HOME", str(store.prefect_home))
         if not _has_home():
             os.environ["HOME"] = str(store.root)  # libraries look for it; none of them may write elsewhere
+
+
+def patient_retries() -> dict[str, str]:
+    """How often to ask an MLflow server that has answered already; what a person chose counts."""
+    chosen = os.environ.get(RETRIES, DEFAULTS[RETRIES])
+    return {RETRIES: PATIENT_RETRIES if chosen == DEFAULTS[RETRIES] else chosen}
 
 
 def _has_home() -> bool:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from multilogger.components.actions.known_contexts import log_chances
 from multilogger.components.errors import BadInput
 from multilogger.components.log.schema import LogOrigin, LogRows, log_file, log_schema
 from multilogger.components.log.writing import RowWriter
@@ -56,6 +57,7 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
     train, policies = load_train(data), load_loggers(loggers)
     passes = settings.passes_of(len(policies))
     logits = [policy.logits(train.x) for policy in policies]
+    chances = [log_chances(train.space, table, sum(passes)) for table in logits]
     plan = ReplayPlan(settings.seed, settings.validation, settings.split_by, settings.batch_rows)
     name, loss = load_facts(data).name, load_loss(data)
     summary: dict[str, dict[str, float]] = {}
@@ -65,8 +67,8 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
             for r in range(passes[j]):
                 origin = LogOrigin(name, settings.seed, j, policy.alpha, r)
                 schema = log_schema(train.space, len(policies), origin, train.classes)
-                rows = _counted(replay_pass(train.space, logits, train.y, j, r, plan, loss), tally, advance)
-                _write_file(run, rows, schema, j, r)
+                rows = replay_pass(train.space, logits, train.y, j, r, plan, loss, chances)
+                _write_file(run, _counted(rows, tally, advance), schema, j, r)
             summary[logger_name(j)] = tally.summary()
     run.save_json("summary.json", summary)
     run.log_metrics({f"{kind}/{who}": v for who, values in summary.items() for kind, v in values.items()})

@@ -143,6 +143,7 @@ LABEL_FORMULAS = {
     "MAX_ENUMERATED_LABELS",
 }
 POLICIES = (
+    "components/actions/known_contexts.py",
     "components/actions/labels.py",
     "components/actions/row_scores.py",
     "components/actions/torch_labels.py",

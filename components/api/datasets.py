@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from multilogger.components.actions.known_contexts import log_chances
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed, is_number
@@ -178,11 +179,12 @@ def replay(
     policies = [LinearPolicy(weights, alpha) for alpha in alphas]
     logits = [policy.logits(data.x) for policy in policies]
     plan = ReplayPlan(seed, validation or 0.0, SplitBy(split_by), data.rows)
+    chances = [log_chances(data.space, table, sum(counts)) for table in logits]
     parts = [
         (j, part)
         for j, count in enumerate(counts)
         for r in range(count)
-        for part in replay_pass(data.space, logits, data.y, j, r, plan, paid)
+        for part in replay_pass(data.space, logits, data.y, j, r, plan, paid, chances)
     ]
     columns, actions = FeatureColumns.numbered(data.features), data.classes or usual_ids(data.space)
     names = tuple(f"logger-{j + 1}" for j in range(len(alphas)))

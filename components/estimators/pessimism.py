@@ -4,6 +4,7 @@ With L the largest loss, rewards 1 - delta/L have a lower bound, which is an upp
 delta/L have one, too. Each end fails with half the chance of the whole. Both come from sums that add up.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from multilogger.components.estimators.smoothing import (
     Groups,
     SmoothedSums,
     Whole,
-    implicit_weights,
     ls_sums,
     ls_values,
     mixed_lower_bound,
@@ -23,6 +23,8 @@ from multilogger.components.estimators.smoothing import (
     usual_smoothing,
 )
 from multilogger.components.estimators.weights import importance_weights
+
+BLOCK = 2**14  # rows whose figures stay near the processor while all smoothings go over them
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def _both(one: Sides, other: Sides) -> Sides:
 class SmoothedRows:
     """Rows under a policy: log h and loss in [0, `max_loss`] of each, (n,), and which share a context.
 
-    They may be a part of a `whole` log, with all rows of their contexts.
+    They may be a part of a `whole` log, with all rows of their contexts, which count from 0 without gaps.
     """
 
     log_target: Vector
@@ -84,7 +86,7 @@ class SmoothedRows:
     def of(
         cls, log_target: Vector, delta: Vector, context: NDArray[np.int64], max_loss: float, whole: Whole
     ) -> "SmoothedRows":
-        return cls(log_target, delta, replace(Groups.of(context), part_of=whole), max_loss)
+        return cls(log_target, delta, Groups(context, np.bincount(context), whole), max_loss)
 
     def sides(self, name: str, log_propensity: Vector) -> tuple[SmoothedSides, ...]:
         """`NAME-ls` and `NAME-ix`, from log h_j or log h_avg of the rows (n,)."""
@@ -92,19 +94,31 @@ class SmoothedRows:
         rewards, whole = 1.0 - losses, self.groups.whole
         weights = importance_weights(self.log_target, log_propensity)
         reward, loss = (ls_values(weights, side, self.groups) for side in (rewards, losses))
-
-        def logarithmic(smoothing: float) -> Sides:
-            return Sides(ls_sums(reward, smoothing), ls_sums(loss, smoothing))
-
-        def implicit(smoothing: float) -> Sides:
-            gamma = 0.5 / smoothing
-            soft = implicit_weights(self.log_target, log_propensity, gamma)
-            rate, values = 2.0 * gamma / whole.most, self.groups.values
-            found = [values(soft * side) for side in (rewards, losses)]
-            return Sides(*(SmoothedSums(rate, len(one), float(one.sum())) for one in found))
-
         usual, every = usual_smoothing(whole.contexts), smoothings(whole.contexts).tolist()
+        given = [usual, *every]
+        logarithmic = [Sides(ls_sums(reward, m), ls_sums(loss, m)) for m in given]
+        implicit = self._implicit(np.exp(log_propensity), rewards, losses, [0.5 / m for m in given])
         return tuple(
-            SmoothedSides(f"{name}-{kind}", sums(usual), tuple(sums(m) for m in every))
-            for kind, sums in (("ls", logarithmic), ("ix", implicit))
+            SmoothedSides(f"{name}-{kind}", found[0], tuple(found[1:]))
+            for kind, found in (("ls", logarithmic), ("ix", implicit))
         )
+
+    def _implicit(
+        self, propensity: Vector, rewards: Vector, losses: Vector, gammas: Sequence[float]
+    ) -> list[Sides]:
+        """Sums over contexts are sums over rows: only their number and the most rows of one matter.
+
+        `gammas` are far above the least number there is, so h and h_0 themselves may be 0.
+        """
+        totals, target = np.zeros((len(gammas), 2)), np.exp(self.log_target)
+        for start in range(0, len(target), BLOCK):
+            rows = slice(start, start + BLOCK)
+            sides = rewards[rows], losses[rows]
+            for k, gamma in enumerate(gammas):
+                soft = target[rows] / (propensity[rows] + gamma)
+                totals[k] += [np.einsum("i,i->", soft, side) for side in sides]
+        count, whole = len(self.groups.rows), self.groups.whole
+        return [
+            Sides(*(SmoothedSums(2.0 * gamma / whole.most, count, float(one * whole.scale)) for one in both))
+            for gamma, both in zip(gammas, totals, strict=True)
+        ]

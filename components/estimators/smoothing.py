@@ -160,8 +160,9 @@ class Groups:
 
     def values(self, rows: Vector) -> Vector:
         """y_c of each context: (C,)."""
-        sums = np.bincount(self.number, rows, minlength=len(self.rows)) * self.whole.scale
-        return np.asarray(sums, dtype=np.float64)
+        alone = len(self.rows) == len(self.number)  # the order of contexts does not matter
+        sums = rows if alone else np.bincount(self.number, rows, minlength=len(self.rows))
+        return np.asarray(sums * self.whole.scale, dtype=np.float64)
 
 
 def ls_sums(values: Vector, smoothing: float) -> SmoothedSums:

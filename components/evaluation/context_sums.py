@@ -226,16 +226,19 @@ def _sums(
     members: NDArray[np.bool_],
     places: int,
 ) -> Sums:
-    rows = members[context]
+    """The terms of rows whose contexts are members, by context and place: (contexts, places, columns)."""
+    rows = np.flatnonzero(members[context])  # numbers of rows: several times as fast as a mask
     number = np.cumsum(members) - 1
-    every = bool(rows.all())
-    cell = (number[context] if every else number[context[rows]]) * places + (place if every else place[rows])
+    cell = number[context.take(rows)] * places + place.take(rows)
     size = int(members.sum()) * places
     sums = np.zeros((len(Column), size))
     alone = len(cell) == size and places == 1  # each row is a context of its own
+    in_order = alone and bool((np.diff(cell) > 0).all())
     for column, values in terms.items():
-        chosen = values if every else values[rows]
-        if alone:
+        chosen = values if len(rows) == len(values) else values.take(rows)
+        if in_order:
+            sums[column] = chosen
+        elif alone:
             sums[column, cell] = chosen
         else:
             sums[column] = np.bincount(cell, chosen, minlength=size)

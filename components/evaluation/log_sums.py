@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.doubly_robust import ModelledLoss
+from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.estimators.smoothing import Whole
 from multilogger.components.evaluation.context_sums import (
     Column,
@@ -172,7 +173,8 @@ def sum_up(
         delta = stratum.sums[..., Column.DELTA]
         for i, (one, other) in enumerate(((delta, delta), (delta, rows), (rows, rows))):
             spread[own, i] += np.einsum("ij,ij->j", one, other)
-    weights = _row_sums(log, bounds.clip)
+    by_logger = _ByLogger.of(log)
+    weights = _row_sums(log, bounds.clip, by_logger)
     return LogSums(
         strata=tuple(stratum.in_blocks(blocks, rng) for stratum in strata),
         contexts=contexts,
@@ -187,12 +189,37 @@ def sum_up(
         greedy=np.bincount(log.logger, log.is_greedy, minlength=loggers).astype(np.float64),
         likeliest=float(np.exp(log.log_greedy).sum()),
         free=np.array([np.sum(log.delta <= 0), np.sum(log.delta >= log.max_loss)], dtype=np.float64),
-        extremes=np.stack([_largest(log, -log.delta), _largest(log, log.delta)]),
+        extremes=np.stack([by_logger.largest(-log.delta), by_logger.largest(log.delta)]),
         most_rows=max((s.sums[..., Column.ROWS].sum(axis=1).max() for s in strata), default=0.0),
     )
 
 
-def _row_sums(log: ScoredLog, clip: float) -> Cube:
+@dataclass(frozen=True)
+class _ByLogger:
+    """Rows sorted by logger: their numbers (n,), the loggers that have any, and where each begins."""
+
+    order: Loggers
+    present: Loggers
+    starts: Loggers
+    loggers: int
+
+    @classmethod
+    def of(cls, log: ScoredLog) -> "_ByLogger":
+        counts = np.bincount(log.logger, minlength=log.loggers)
+        present = np.flatnonzero(counts)
+        starts = np.r_[0, np.cumsum(counts)[:-1]][present]
+        narrow = log.logger.astype(np.min_scalar_type(log.loggers))  # the fewer bytes, the faster the sort
+        return cls(np.argsort(narrow, kind="stable"), present, starts, log.loggers)
+
+    def largest(self, values: Vector) -> Vector:
+        """Of each logger's rows: (J,)."""
+        found = np.full(self.loggers, -np.inf)
+        if len(self.present):
+            found[self.present] = np.maximum.reduceat(values.take(self.order), self.starts)
+        return found
+
+
+def _row_sums(log: ScoredLog, clip: float, by_logger: _ByLogger) -> Cube:
     """Sum, sum of squares and largest of each kind of weights, by logger: (3, kinds, J)."""
     found = np.zeros((3, len(Kind), log.loggers))
     b, additive = log.average_weights, log.additive
@@ -208,15 +235,5 @@ def _row_sums(log: ScoredLog, clip: float) -> Cube:
         if values is not None:
             for place, terms in enumerate((values, np.square(values))):
                 found[place, kind] = np.bincount(log.logger, terms, minlength=log.loggers)
-            found[2, kind] = _largest(log, values)
-    return found
-
-
-def _largest(log: ScoredLog, values: Vector) -> Vector:
-    """Of each logger's rows: (J,)."""
-    found = np.full(log.loggers, -np.inf)
-    for j in range(log.loggers):
-        rows = values[log.logger == j]
-        if len(rows):
-            found[j] = rows.max()
+            found[2, kind] = by_logger.largest(values)
     return found

@@ -4,7 +4,7 @@ Every logger and pass has a random stream of its own, taken in row order, so a r
 whatever the batch size, the order of the passes or the number of passes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix
+from multilogger.components.actions.known_contexts import LogChances, log_chances
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.losses import HAMMING, Loss
 from multilogger.components.log.schema import LogRows
@@ -63,18 +64,21 @@ def replay_pass(
     pass_: int,
     plan: ReplayPlan,
     loss: Loss = HAMMING,
+    chances: Sequence[LogChances] | None = None,
 ) -> Iterator[LogRows]:
     """One pass of train through logger j, in batches: y ~ h_j(.|x), delta, log h_k(y|x) for every k.
 
-    `logger_logits` holds the (n, size) logits of every logger, `truth` the true actions.
+    `logger_logits` holds the (n, size) logits of every logger, `truth` the true actions. `chances` are of the
+    same loggers, made once for all passes; the rows are the same without.
     """
+    chances = chances or [log_chances(space, logits, 1) for logits in logger_logits]
     rng = generator(plan.seed, Stream.ACTIONS, logger, pass_)
     rows = len(truth)
     kept_aside = validation_rows(plan, rows, logger, pass_)
     for start in range(0, rows, plan.batch_rows):
         here = slice(start, min(start + plan.batch_rows, rows))
         action = space.draw(logger_logits[logger][here], rng)
-        every = np.stack([space.log_probability(logits[here], action) for logits in logger_logits], axis=1)
+        every = np.stack([chance(here, action) for chance in chances], axis=1)
         yield LogRows(
             context=np.arange(here.start, here.stop, dtype=np.int32),
             action=action,

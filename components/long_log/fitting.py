@@ -79,8 +79,8 @@ def sample_rows(reader: Reader, parts: Sequence[LogPart]) -> Iterator[SeenRows]:
     chosen = np.unique(np.linspace(0, len(parts) - 1, SAMPLE_PARTS).astype(int))
     short = replace(reader, most_rows=-(-SAMPLE_ROWS // len(chosen)))
     for number in chosen:
-        if (rows := next(short.rows(parts[number]), None)) is not None:
-            yield rows
+        if (seen := next(short.rows(parts[number]), None)) is not None:
+            yield seen[0]
 
 
 def _numbered(

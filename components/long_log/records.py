@@ -17,6 +17,7 @@ from multilogger.components.evaluation.context_sums import AdditiveScores, Score
 from multilogger.components.log.keys import Keys
 
 Records = NDArray[Any]
+FIRST_KEYS = 2**13  # that are looked at for a context with two rows, before all are
 USUAL = (
     ("key", np.uint64),
     ("logger", np.int32),
@@ -74,6 +75,12 @@ class LogFrame:
 
 
 def _numbers(keys: Keys) -> NDArray[np.int64]:
+    """Where no two rows share a context, sorting tells it in a tenth of the time."""
+    few = np.sort(keys[:FIRST_KEYS])
+    if not (few[1:] == few[:-1]).any():
+        every = np.sort(keys)
+        if not (every[1:] == every[:-1]).any():
+            return np.arange(len(keys))
     import pyarrow as pa
 
     return np.asarray(pa.array(keys).dictionary_encode().indices).astype(np.int64)

@@ -27,7 +27,10 @@ MOST_LOGITS = 2**22  # of some rows at a time: 34 MB
 
 @dataclass(frozen=True)
 class SeenRows:
-    """Some rows: the keys, folds and places of their contexts, and what was read and made of them."""
+    """Some rows: the keys and places of their contexts, and what was read and made of them.
+
+    All of it in memory of its own: a slice of what was read would keep a whole row group alive.
+    """
 
     key: Keys
     context: Places
@@ -38,7 +41,6 @@ class SeenRows:
     logits: Matrix
     x: NDArray[np.float32] | None
     scores: RowScores
-    chunk: ColumnBatch
 
     def __len__(self) -> int:
         return len(self.delta)
@@ -70,8 +72,8 @@ class Reader:
     def batch_rows(self) -> int:
         return max(1, min(self.most_rows, MOST_LOGITS // self.policy.space.size))
 
-    def rows(self, part: LogPart) -> Iterator[SeenRows]:
-        """The rows of a part, batch by batch."""
+    def rows(self, part: LogPart) -> Iterator[tuple[SeenRows, ColumnBatch]]:
+        """The rows of a part, batch by batch, and what they were read from."""
         columns = self.files.columns
         names = list(dict.fromkeys([*columns.cheap, *columns.costly]))
         for chunk in part.batches(self.files, names, self.batch_rows):
@@ -91,7 +93,7 @@ class Reader:
                 place = self.table.places(chunk)
                 logits = self.table.contexts.logits[place]
             scores = row_scores(self.policy.space, logits, action)
-            yield SeenRows(key, place, logger, action, delta, own, logits, x, scores, chunk)
+            yield SeenRows(key, place, logger, action, delta, own, logits, x, scores), chunk
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ class Scorer:
     def __call__(self, part: LogPart) -> Records:
         """The records of a part's rows, in their order."""
         found, done = np.empty(part.rows, self.frame.record), 0
-        for rows in self.reader.rows(part):
-            self._fill(found[done : done + len(rows)], rows)
+        for rows, chunk in self.reader.rows(part):
+            self._fill(found[done : done + len(rows)], rows, chunk)
             done += len(rows)
         return found[:done]
 
@@ -121,13 +123,13 @@ class Scorer:
         """The numbers of contexts to the model."""
         return rows.context if self.reader.table else self.first_fold + fold_of(rows.key, self.salt)
 
-    def _fill(self, found: Records, rows: SeenRows) -> None:
+    def _fill(self, found: Records, rows: SeenRows, chunk: ColumnBatch) -> None:
         found["key"], found["logger"], found["delta"] = rows.key, rows.logger, rows.delta
         found["log_propensity"], found["log_target"] = rows.log_propensity, rows.scores.log_target
         found["is_greedy"], found["log_greedy"] = rows.scores.is_greedy, rows.scores.log_greedy
         if self.frame.balanced:
-            table = rows.chunk.log_propensities(self.reader.files.columns)
-            check_propensities(table, rows.log_propensity, rows.logger, self.frame.names, rows.chunk.where)
+            table = chunk.log_propensities(self.reader.files.columns)
+            check_propensities(table, rows.log_propensity, rows.logger, self.frame.names, chunk.where)
             found["log_average"] = _log_mixture(table, self.frame.counts)
         if self.model is not None:
             modelled = self.model.predict(rows.model_rows(self.model_context(rows)))

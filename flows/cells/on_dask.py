@@ -5,6 +5,7 @@ lacks it restores from MLflow by hash, and so does this process with what comes 
 work of a worker that died to another.
 """
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
@@ -27,6 +28,7 @@ from multilogger.flows.cluster.connect import open_cluster, set_up
 from multilogger.flows.cluster.probing import check_workers
 from multilogger.flows.cluster.stopping import stoppable, stopped_with_block
 from multilogger.flows.cluster.worker_set_up import environment_to_pass
+from multilogger.flows.environment import patient_retries
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import flow_run, tidy
 from multilogger.flows.pipelines.pipeline import flat
@@ -47,6 +49,7 @@ def run_round(cells: list[Cell], running: Running, again: bool) -> list[CellOutc
             set_up(cluster, environment_to_pass(server))
             if check_workers(cluster, server):
                 offer_data(cells)
+            os.environ.update(patient_retries())  # for the rest of the command: the server has answered
             runner: Any = DaskTaskRunner(
                 address=cluster.address, client_kwargs={"security": cluster.security}
             )

@@ -10,7 +10,7 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.gc import disable_gc_diagnosis
 
-from multilogger.flows.environment import LOGINS, hide_logins
+from multilogger.flows.environment import LOGINS, hide_logins, patient_retries
 
 PLUGIN = "multilogger"
 TOKENS = ("PREFECT_API_KEY", "MLFLOW_TRACKING_TOKEN")
@@ -19,9 +19,13 @@ PASSED = (*LOGINS, *(name for names in LOGINS.values() for name in names), *TOKE
 
 
 def environment_to_pass(api: str | None) -> dict[str, str]:
-    """The servers of this process, and how it logs in to them; `api` is that of Prefect."""
+    """The servers of this process, and how it logs in to them; `api` is that of Prefect.
+
+    Workers are asked whether they reach the servers before they work. One that does not answer later may be
+    on its way back, and they wait for it.
+    """
     hide_logins()
-    passed = {name: os.environ[name] for name in PASSED if os.environ.get(name)}
+    passed = {name: os.environ[name] for name in PASSED if os.environ.get(name)} | patient_retries()
     return passed if api is None else passed | {"PREFECT_API_URL": api}
 
 

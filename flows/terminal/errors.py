@@ -11,12 +11,13 @@ from typing import cast
 
 import typer
 
-from multilogger.components.errors import BadInput, shortened, without_secrets
+from multilogger.components.errors import BadInput, first_line, shortened, without_secrets
 from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 
 LEAST_ROOM = 100_000  # bytes: less than a page of SQLite's log
 USER_ERROR = 2
 BUG = 1
+SERVER_FAULTS = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED")
 INCOMPLETE = 3
 INTERRUPTED = 130
 TERMINATED = 143
@@ -107,6 +108,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         return REMEDIES[errno.ENOSPC], USER_ERROR
     if any(type(link).__name__ == "PrefectHTTPStatusError" for link in _chain(error)):
         return shortened(f"the Prefect server failed: {error}; {GOES_ON}"), USER_ERROR
+    if any(_is_of_mlflow(link) for link in _chain(error)):
+        return shortened(f"the MLflow server failed: {first_line(error)}; {GOES_ON}"), USER_ERROR
     text = without_secrets(" ".join(str(error).split()))[:250]
     return (
         f"unexpected {type(error).__name__}: {text}; run again with --debug before the command for details",
@@ -134,6 +137,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _is_of_mlflow(error: BaseException) -> bool:
+    """Whether MLflow's server is away or broken; what it refuses is a fault of ours."""
+    named = any(kind.__name__ == "MlflowException" for kind in type(error).__mro__)  # an import takes seconds
+    return named and getattr(error, "error_code", "") in SERVER_FAULTS
 
 
 def _disk_error_behind(error: BaseException | None) -> OSError | None:

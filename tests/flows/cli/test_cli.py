@@ -265,6 +265,18 @@ def test_a_server_that_fails_is_no_fault_of_ours_and_may_lack_room(
     assert code == 2
 
 
+@pytest.mark.parametrize(("code", "ending"), [("INTERNAL_ERROR", 2), ("INVALID_PARAMETER_VALUE", 1)])
+def test_an_mlflow_server_that_is_away_is_no_fault_of_ours_and_a_refusal_is(code: str, ending: int) -> None:
+    from mlflow.exceptions import MlflowException
+    from mlflow.protos import databricks_pb2
+
+    error = MlflowException("API request failed:\nrefused", getattr(databricks_pb2, code))
+    text, given = explain(error)
+    assert given == ending
+    assert "\n" not in text
+    assert text.startswith("the MLflow server failed: API request failed") == (ending == 2)
+
+
 def test_stage_says_its_inputs_and_where_the_result_is(typed: Cli, store_root: Path) -> None:
     prepare()
     done = typed("stage", "replay", "--set", "passes=1,2")
