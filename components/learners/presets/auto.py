@@ -37,6 +37,8 @@ AUTO_ROWS = (
     Row((*WCRM, *DIRECT, *CONSTRAINED, *EXACT, *SMOOTHED), WARM, spaces=LABELS),
     Row(LOSS_MODELS, FROM_THE_LOG | {"hidden": (256,), "patience": 15}, spaces=LABELS),
     Row(("additive", "additive-soft"), {"epochs": 0}, spaces=LABELS),
+    # Validation is of whole contexts: what they say would be lost to the loss model.
+    Row(("auto", *LOSS_MODELS), {"fit_all": True}, spaces=("one-of",)),
     # The limit that they are held against.
     Row(
         ("full-information",),
