@@ -9,6 +9,7 @@ its old results of all machines are taken away.
 
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit, logsumexp
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from multilogger.components.datasets.registry import DATASETS
 from multilogger.components.learners.learn import Learned, learn
@@ -112,13 +113,17 @@ def arithmetic() -> str:
 def machine() -> str:
     """sha256 of what decides how sums are rounded: processor, libraries, and what they make of numbers.
 
-    Arithmetic alone does not tell: two processors agreed in all of it and not in the last digit of a record.
+    Arithmetic alone does not tell. OpenBLAS chooses kernels by the processor, or as OPENBLAS_CORETYPE says:
+    two of them agreed in all of it and not in the last digit of a record.
     """
     cpu = Path("/proc/cpuinfo")
     lines = cpu.read_text().split("\n\n")[0].splitlines() if cpu.is_file() else [platform.processor()]
     kind = sorted(line for line in lines if line.startswith(CPU_KIND))
     libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "torch")]
-    parts = [platform.system(), platform.machine(), *platform.libc_ver(), *kind, *libraries, arithmetic()]
+    kernels = sorted(f"{one['internal_api']} {one.get('architecture')}" for one in threadpool_info())
+    parts = [platform.system(), platform.machine(), *platform.libc_ver(), *kind, *libraries, *kernels]
+    parts += sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("OPENBLAS_"))
+    parts.append(arithmetic())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
