@@ -6,8 +6,9 @@ takes the doubly robust difference as nearly normal, with the larger of the obse
 one that the policies predict, because large weights that are rare need not have been seen, and takes off what
 no row tells (`untold`). For label vectors it rests on a loss that adds up over labels; for one of K actions,
 and for label vectors whose loss does not add up, on a large log, where the loss model is corrected by weights
-of whole actions. That needs the loggers' policies: without them nobody knows how far a candidate reaches from
-what was tried, and `weights` alone count, to which an action that no logger tries is worth nothing.
+of whole actions. The latter needs the loggers' policies: without them nobody knows how far a candidate
+reaches from what was tried, and `weights` alone count, to which an action that no logger tries is worth
+nothing.
 
 A candidate is shown to be better if its lower bound against every logger is above 0. Bounds of all candidates
 and both kinds hold at once: each has its share of the chance to fail. Against several loggers no share is
