@@ -11,7 +11,7 @@ It learns for one logger, so our two have to be told as one: each row with the p
 for the right action. Contexts are standardised, as for our learners. What is not its default:
 
 - `off_policy_objective`, `learning_rate_init` and `max_iter`. `--search` compares candidates by the balanced
-  self-normalised risk of the greedy policy on the validation rows of seeds that the table does not have;
+  self-normalised risk of the greedy policy on rows of unseen contexts, of seeds that the table does not have;
   until it has been run to its end, `SETTINGS` is a guess;
 - `n_iter_no_change` is out of reach: its rule counts batches, not epochs, counts a falling loss as one that
   does not improve, and then leaves every epoch after a batch or a few: with its default of 10 it stops early;
@@ -168,7 +168,10 @@ def search(offline: types.ModuleType, mirror: Path) -> None:
     for name in DATASETS:
         data = load(name, mirror)
         x, _ = standardised(data)
-        logs = [ml.datasets.replay(data.train, seed=s, validation=VALIDATION) for s in SEARCH_SEEDS]
+        logs = [
+            ml.datasets.replay(data.train, seed=s, validation=VALIDATION, split_by="context")
+            for s in SEARCH_SEEDS
+        ]
         for settings in CANDIDATES:
             for how in PROPENSITIES:
                 risks = [

@@ -72,7 +72,7 @@ def pipeline_settings(
             )
         chosen[owner][setting] = value
     preset = chosen.get("learn", {}).get("preset")
-    if "replay" in chosen and preset in SPLIT_OF_PRESET:
+    if "replay" in chosen and isinstance(preset, str) and preset in SPLIT_OF_PRESET:
         chosen["replay"].setdefault("split_by", SPLIT_OF_PRESET[preset])
     built: dict[str, StageSettings] = {}
     for name in stages:

@@ -125,3 +125,9 @@ def test_more_loggers_are_more_references() -> None:
 def test_unknown_dataset() -> None:
     with pytest.raises(BadInput, match=r"^unknown dataset 'mnist'; choose one of digits"):
         pipeline_settings(PREPARE, "mnist", 0)
+
+
+@pytest.mark.parametrize("preset", [[], {"a": 1}, 3, None])
+def test_a_preset_of_another_kind(preset: object) -> None:
+    with pytest.raises(BadInput, match=r"^unknown preset"):
+        pipeline_settings(LEARN, "digits", 0, settings={"learn.preset": preset})
