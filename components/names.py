@@ -3,6 +3,8 @@
 Names of datasets and of logs become folders, experiments and models; names of loggers stand in tables.
 """
 
+import re
+
 from multilogger.components.errors import BadInput
 
 LONGEST = 60  # a folder's name has at most 255 bytes, and a letter up to 4
@@ -33,6 +35,13 @@ def check_label(kind: str, label: str) -> None:
         raise BadInput(
             f"the name of a {kind} is 1 to {LONGEST_LABEL} printable characters; got {_shown(label)}"
         )
+
+
+def name_loggers(text: str, loggers: tuple[str, ...]) -> str:
+    """What a learner says of `logger-1`, `logger-2`, ... by the names of a person's own log."""
+    said = [name if name.startswith("logger") else f"logger {name}" for name in loggers]
+    names = {f"logger-{j + 1}": name for j, name in enumerate(said)}
+    return re.sub(r"\blogger-\d+", lambda found: names.get(found[0], found[0]), text)
 
 
 def _shown(name: str) -> str:

@@ -111,15 +111,15 @@ def _learned(
 
 def _keep(method: str, learned: "Learned", names: tuple[str, ...], run: StageRun) -> None:
     """What was measured, what a person should know, and how the policy stands; `names` are of loggers."""
-    from multilogger.components.learners.auto.verdict import verdict_facts
-    from multilogger.components.learners.guard import by_name
+    from multilogger.components.learners.judging.verdict import verdict_facts
+    from multilogger.components.names import name_loggers
 
     _log_curves(learned.records, run)
     best = learned.best.metrics()
     run.log_metrics({f"best/{name}": value for name, value in best.items() if np.isfinite(value)})
     run.log_metrics({"epochs": len(learned.records)})
     for note in learned.notes:
-        say(by_name(note, names))
+        say(name_loggers(note, names))
     if learned.blind_logits is not None:
         keep_blind(learned.blind_logits, run)
     if learned.verdict is not None:

@@ -78,8 +78,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         a method that chooses among candidates, `verdict_`.
         """
         from multilogger.components.api.log_files import training_log
-        from multilogger.components.learners.guard import by_name
         from multilogger.components.learners.learn import learn
+        from multilogger.components.names import name_loggers
 
         if not hasattr(self, "method"):
             raise BadInput('Learner itself has no method; use a class such as Dr, or learner("dr")')
@@ -102,7 +102,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             line = against.line(self.method, str(log.loggers[against.logger]))
             doubts += [] if line is None else [line]
         for note in (*learned.doubts, *doubts):
-            warnings.warn(by_name(note, log.loggers), stacklevel=2)
+            warnings.warn(name_loggers(note, log.loggers), stacklevel=2)
         self.n_features_in_ = int(log.x.shape[1])
         return self
 

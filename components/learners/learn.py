@@ -9,9 +9,9 @@ import numpy as np
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.errors import BadInput
-from multilogger.components.learners.auto.verdict import Verdict
 from multilogger.components.learners.exact.method import MultiplierSettings
-from multilogger.components.learners.guard import Guard, guard
+from multilogger.components.learners.judging.guard import Guard, guard
+from multilogger.components.learners.judging.verdict import Verdict
 from multilogger.components.learners.loss_models.blend import StartRecord
 from multilogger.components.learners.methods import find_method
 from multilogger.components.learners.reg.method import ConstraintSettings

@@ -9,7 +9,7 @@ from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage_run import StageRun, read_json
 
 if TYPE_CHECKING:
-    from multilogger.components.learners.guard import Guard
+    from multilogger.components.learners.judging.guard import Guard
 
 FILE = "guard.json"
 

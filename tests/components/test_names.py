@@ -3,7 +3,7 @@
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.names import check_label, check_name, name_from
+from multilogger.components.names import check_label, check_name, name_from, name_loggers
 
 BAD = (
     "", " ", ".", "..", "../../x", "/etc/passwd", "a/b", "a\\b", ".hidden", "-x", "x.", "a\nb", "a\0b",
@@ -31,3 +31,12 @@ def test_loggers_that_would_not_fit_a_line_are_refused(label: str) -> None:
     with pytest.raises(BadInput, match="the name of a logger is 1 to 1000 printable characters"):
         check_label("logger", label)
     check_label("logger", "model[a] · 7/8")
+
+
+def test_loggers_of_an_own_log_have_their_names() -> None:
+    line = "improvement: logger-11, greedy loses 0.1 less than logger-2"
+    assert name_loggers(line, tuple("abcdefghijk")) == (
+        "improvement: logger k, greedy loses 0.1 less than logger b"
+    )
+    assert name_loggers(line, ()) == line
+    assert name_loggers("below logger-1", ("logger-1",)) == "below logger-1"

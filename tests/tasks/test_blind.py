@@ -11,7 +11,7 @@ import pytest
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.auto import screening
 from multilogger.components.learners.auto.contest import Contest
-from multilogger.components.learners.auto.verdict import Verdict, decide
+from multilogger.components.learners.judging.verdict import Verdict, decide
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import preset

@@ -24,7 +24,7 @@ from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.auto.contenders import CONTENDERS, MOST_ROWS
 from multilogger.components.learners.auto.method import AutoSettings
-from multilogger.components.learners.auto.verdict import FEWEST_CONTEXTS
+from multilogger.components.learners.judging.verdict import FEWEST_CONTEXTS
 from multilogger.components.learners.loss_models.ensemble import context_folds
 from multilogger.components.learners.training.loop import Learner, train
 from multilogger.components.learners.training.method import Needs

@@ -28,8 +28,8 @@ from multilogger.components.learners.auto.screening import (
     screen,
     shares,
 )
-from multilogger.components.learners.auto.verdict import Verdict
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
+from multilogger.components.learners.judging.verdict import Verdict
 from multilogger.components.learners.loss_models.blend import StartRecord
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State, module_state

@@ -11,8 +11,8 @@ logger with a chance of at least `confidence`; `verdict.py` says what that rests
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from multilogger.components.learners.auto.evidence import Evidence
 from multilogger.components.learners.direct_method.method import AdditiveSoftSettings
+from multilogger.components.learners.judging.evidence import Evidence
 from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
-from multilogger.components.learners.auto.evidence import Evidence
-from multilogger.components.learners.auto.judge import judge
 from multilogger.components.learners.auto.logger_policies import LoggerPolicy, logger_policy
-from multilogger.components.learners.auto.lots import own_sums
 from multilogger.components.learners.auto.method import AutoSettings
-from multilogger.components.learners.auto.verdict import Verdict, best_logger, decide
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
+from multilogger.components.learners.judging.evidence import Evidence
+from multilogger.components.learners.judging.judge import judge
+from multilogger.components.learners.judging.own_rows import own_sums
+from multilogger.components.learners.judging.verdict import Verdict, best_logger, decide
 from multilogger.components.learners.loss_models.additivity import AdditivityTest, additivity_test
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import LearnerLog, StreamedLog

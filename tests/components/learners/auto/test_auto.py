@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilogger.components.learners.auto.evidence import Evidence
 from multilogger.components.learners.auto.method import AutoSettings
+from multilogger.components.learners.judging.evidence import Evidence
 from multilogger.components.learners.learn import Learned, learn
 from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.log.memory import TrainingLog

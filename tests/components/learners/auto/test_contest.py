@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from multilogger.components.learners.auto.contest import Contest
-from multilogger.components.learners.auto.evidence import Evidence
-from multilogger.components.learners.auto.judge import judge
 from multilogger.components.learners.auto.method import AutoSettings
-from multilogger.components.learners.auto.verdict import decide
-from multilogger.components.learners.auto.weighers import TRUSTED_WEIGHT, VectorWeigher
+from multilogger.components.learners.judging.evidence import Evidence
+from multilogger.components.learners.judging.judge import judge
+from multilogger.components.learners.judging.verdict import decide
+from multilogger.components.learners.judging.weighers import TRUSTED_WEIGHT, VectorWeigher
 from multilogger.components.learners.learn import Learned, learn
 from multilogger.components.learners.loss_models.form import AdditiveForm, FoldedModel
 from multilogger.components.learners.loss_models.settings import Start

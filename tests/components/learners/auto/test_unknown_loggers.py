@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from multilogger.components.actions.space import find_space
-from multilogger.components.learners.auto.evidence import Evidence
-from multilogger.components.learners.auto.judge import judge
 from multilogger.components.learners.auto.method import AutoSettings
-from multilogger.components.learners.auto.verdict import decide
+from multilogger.components.learners.judging.evidence import Evidence
+from multilogger.components.learners.judging.judge import judge
+from multilogger.components.learners.judging.verdict import decide
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
 from multilogger.components.learners.loss_models.settings import Start

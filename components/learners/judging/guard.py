@@ -7,7 +7,6 @@ known at all.
 """
 
 import math
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix
-from multilogger.components.learners.auto.judge import judge
-from multilogger.components.learners.auto.verdict import (
+from multilogger.components.learners.judging.judge import judge
+from multilogger.components.learners.judging.verdict import (
     FEWEST_CONTEXTS,
     Gain,
     best_logger,
@@ -156,10 +155,3 @@ def _flat(log: LearnerLog) -> Matrix:
             counts[j] += float(own.sum())
     rates = base_rates(RowSums(*map(torch.from_numpy, (products, moments, squares, counts))))
     return rates.numpy()[None, :]
-
-
-def by_name(text: str, loggers: tuple[str, ...]) -> str:
-    """What a learner says of `logger-1`, `logger-2`, ... by the names of a person's own log."""
-    said = [name if name.startswith("logger") else f"logger {name}" for name in loggers]
-    names = {f"logger-{j + 1}": name for j, name in enumerate(said)}
-    return re.sub(r"\blogger-\d+", lambda found: names.get(found[0], found[0]), text)

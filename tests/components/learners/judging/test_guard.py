@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilogger.components.learners.guard import Guard, by_name, guard
+from multilogger.components.learners.judging.guard import Guard, guard
 from multilogger.components.learners.learn import learn
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
@@ -121,12 +121,3 @@ def test_every_learner_but_those_that_know_has_one(log: TrainingLog, quick: Ever
     learned = learn("weighted", log, quick.of("weighted"), 0)
     assert learned.guard == guard(log, learned.policy.logits(log.x), None)
     assert learn("full-information", log, quick.of("full-information"), 0).guard is None
-
-
-def test_loggers_of_an_own_log_have_their_names() -> None:
-    line = "improvement: logger-11, greedy loses 0.1 less than logger-2"
-    assert by_name(line, tuple("abcdefghijk")) == (
-        "improvement: logger k, greedy loses 0.1 less than logger b"
-    )
-    assert by_name(line, ()) == line
-    assert by_name("below logger-1", ("logger-1",)) == "below logger-1"

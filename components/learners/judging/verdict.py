@@ -27,8 +27,8 @@ from scipy.special import stdtrit
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.betting import betting_lower_bound
-from multilogger.components.learners.auto.evidence import Evidence
-from multilogger.components.learners.auto.judge import Judged, Sums
+from multilogger.components.learners.judging.evidence import Evidence
+from multilogger.components.learners.judging.judge import Judged, Sums
 
 CLEARLY_WORSE = 4.0  # standard errors
 FEWEST_CONTEXTS = 20  # of a difference that is taken as nearly normal

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.estimators.additive_weights import label_variances
 from multilogger.components.estimators.weights import log_mixture
-from multilogger.components.learners.auto.lots import all_counts
+from multilogger.components.learners.judging.own_rows import all_counts
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.log.lots import Lot
 

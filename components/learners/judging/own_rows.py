@@ -1,4 +1,4 @@
-"""What the judge of a portfolio sums up of all rows of a log, in memory or on disk."""
+"""What the own rows of each logger say, summed over a log in memory or on disk."""
 
 from typing import NamedTuple
 

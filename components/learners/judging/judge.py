@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.components.learners.auto.lots import own_sums
-from multilogger.components.learners.auto.weighers import (
+from multilogger.components.learners.judging.own_rows import own_sums
+from multilogger.components.learners.judging.weighers import (
     ChoiceWeigher,
     LabelWeigher,
     Table,
