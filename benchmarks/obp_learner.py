@@ -26,7 +26,7 @@ import csv
 import importlib
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,9 +163,9 @@ def validation_risk(learner: Any, log: ml.BanditLog, x: Table) -> float:
     return float((weights * log.loss[rows]).sum() / weights.sum())
 
 
-def search(offline: types.ModuleType, mirror: Path) -> None:
+def search(offline: types.ModuleType, mirror: Path, datasets: Sequence[str]) -> None:
     """Print the validation risk of every candidate; the test split is not touched."""
-    for name in DATASETS:
+    for name in datasets:
         data = load(name, mirror)
         x, _ = standardised(data)
         logs = [
@@ -184,12 +184,12 @@ def search(offline: types.ModuleType, mirror: Path) -> None:
                 sys.stdout.flush()
 
 
-def measure(offline: types.ModuleType, mirror: Path, seeds: int, out: Path) -> None:
+def measure(offline: types.ModuleType, mirror: Path, datasets: Sequence[str], seeds: int, out: Path) -> None:
     """Write EXP and error on test, one row per dataset, choice of propensities and seed."""
     with out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["dataset", "propensities", "seed", "exp", "error"])
-        for name in DATASETS:
+        for name in datasets:
             data = load(name, mirror)
             (x, x_test), truth = standardised(data), np.asarray(data.test.y)
             for seed in range(seeds):
@@ -208,11 +208,12 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path, help="where pip put obp")
     parser.add_argument("--mirror", type=Path, required=True, help="folder with LibSVM's layout")
     parser.add_argument("--search", action="store_true", help="compare settings on validation instead")
+    parser.add_argument("--dataset", action="append", choices=DATASETS, help="repeatable; default: all")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.search:
-        search(offline_module(given.folder), given.mirror)
+        search(offline_module(given.folder), given.mirror, given.dataset or DATASETS)
     else:
-        measure(offline_module(given.folder), given.mirror, given.seeds, given.out)
+        measure(offline_module(given.folder), given.mirror, given.dataset or DATASETS, given.seeds, given.out)
