@@ -32,7 +32,7 @@ class Sight(StrEnum):
     ALL = "all"
 
 
-class Judged(NamedTuple):
+class JudgedLogits(NamedTuple):
     """The logits (m, size) by which validation rows judge a policy, NaN at contexts that may not."""
 
     logits: "Matrix"
@@ -46,10 +46,10 @@ def keep_blind(logits: "Matrix", run: StageRun) -> None:
     save_file({"logits": np.ascontiguousarray(logits, dtype=np.float32)}, run.file(FILE))
 
 
-def judged_logits(policy: Artifact, learned: "LearnedPolicy", x: "Features") -> Judged:
+def judged_logits(policy: Artifact, learned: "LearnedPolicy", x: "Features") -> JudgedLogits:
     """Those that `learn` kept, or else the policy's own at contexts x (m, d)."""
     from safetensors.numpy import load_file
 
     if FILE in policy.files:
-        return Judged(load_file(policy.folder / FILE)["logits"].astype(np.float64), Sight.BLIND)
-    return Judged(learned.logits(x), Sight.ALL if learned.settings.get("fit_all") else Sight.NONE)
+        return JudgedLogits(load_file(policy.folder / FILE)["logits"].astype(np.float64), Sight.BLIND)
+    return JudgedLogits(learned.logits(x), Sight.ALL if learned.settings.get("fit_all") else Sight.NONE)

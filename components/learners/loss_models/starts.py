@@ -34,7 +34,7 @@ class Plan(NamedTuple):
         return f"{self.start}, common scale" if self.common else str(self.start)
 
 
-class Surroundings(NamedTuple):
+class StartingPoint(NamedTuple):
     """What networks may begin from: the best logger's logits on all contexts (m, size), if it is known."""
 
     standardisation: Standardisation
@@ -53,14 +53,14 @@ PLANS = (
 )
 
 
-def plans_of(start: Start, around: Surroundings) -> tuple[Plan, ...]:
+def plans_of(start: Start, around: StartingPoint) -> tuple[Plan, ...]:
     """What a setting asks for; without a known logger the starts that need none."""
     asked = PLANS if start in (Start.BEST, Start.BLEND) else (Plan(start),)
     known = around.logits is not None
     return tuple(plan for plan in asked if known or plan.start is Start.RATES) or (Plan(Start.RATES),)
 
 
-def begin(model: LossEnsemble, plan: Plan, around: Surroundings) -> None:
+def begin(model: LossEnsemble, plan: Plan, around: StartingPoint) -> None:
     """Give a model that is still to be fitted networks that begin as planned."""
     features, size = model.x.shape[1], model.settings.policy_size
     adds = plan.start is Start.ADD and around.logits is not None
@@ -109,7 +109,7 @@ def common_scale(x: Tensor, standardisation: Standardisation) -> Tensor:
     return (scale / level if level > 0 else torch.ones_like(scale)).float()
 
 
-def linear_logits(x: Tensor, around: Surroundings) -> LinearLogits | None:
+def linear_logits(x: Tensor, around: StartingPoint) -> LinearLogits | None:
     """The linear map of standardised contexts (m, d) nearest to the best logger's logits."""
     if around.logits is None or min(x.shape) > WIDEST:
         return None
