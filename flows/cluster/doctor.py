@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.cluster.diagnoses import Diagnosis, servers, workers
 from multilogger.flows.cluster.facts import facts
-from multilogger.flows.cluster.findings import Diagnosis, servers, workers
 from multilogger.flows.servers.local_server import API_VARIABLE, running_servers
 from multilogger.tasks.engine.store import Store
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.cluster.connect import Cluster
+from multilogger.flows.cluster.diagnoses import Diagnosis, WorkerFacts, workers
 from multilogger.flows.cluster.facts import Facts, facts
-from multilogger.flows.cluster.findings import Diagnosis, WorkerFacts, workers
 from multilogger.tasks.engine.artifact import sha256_of
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
