@@ -30,7 +30,7 @@ from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
 from multilogger.tasks.log_files import bandit_log_used, open_learner_log
-from multilogger.tasks.policy_checks.blind import JudgedLogits, Sight, judged_logits
+from multilogger.tasks.policy_checks import JudgedLogits, Sight, judged_logits
 
 if TYPE_CHECKING:
     from multilogger.components.log.disk import StreamedLog

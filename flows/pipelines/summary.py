@@ -14,8 +14,7 @@ from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.evaluate import Evaluation, load_evaluation
 from multilogger.tasks.own_log.estimate import load_held_out
-from multilogger.tasks.policy_checks.blind import Sight
-from multilogger.tasks.policy_checks.guard import guard_note
+from multilogger.tasks.policy_checks import Sight, guard_note
 from multilogger.tasks.replay import load_split_by, load_summary
 from multilogger.tasks.train_loggers import load_scores
 
