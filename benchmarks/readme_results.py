@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from multilogger.components.reproduction.claims.claims import IN_FEW_WORDS
-from multilogger.components.reproduction.claims.verdicts import Verdict
+from multilogger.components.reproduction.claims.verdicts import ClaimVerdict
 from multilogger.components.reproduction.names import OURS, PRESET_TITLES, method_rank
 from multilogger.components.reproduction.report.csv_files import read_constraint_csv
 from multilogger.components.reproduction.report.numbers import signed
@@ -182,7 +182,7 @@ def _tested(row: Row | None) -> str:
     if row is None:
         return ""
     verdict = row["verdict"].removesuffix(" with these seeds")
-    if verdict == Verdict.SAME or not row["difference_mean"]:
+    if verdict == ClaimVerdict.SAME or not row["difference_mean"]:
         return verdict
     digits = 4 if row["claim"].startswith("replay-") else 3
     mean, *ends = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.training.settings import GuardSettings
 from multilogger.tasks.evaluate import Evaluation
-from multilogger.tasks.policy_checks.blind import Sight
+from multilogger.tasks.policy_checks import Sight
 
 VALIDATION_ESTIMATOR = "balanced-sn"
 """Choice: the self-normalised balanced estimate, which has the least variance of ours, compares policies."""

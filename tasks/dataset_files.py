@@ -77,20 +77,20 @@ def load_loss(data: Artifact) -> Loss:
     return find_loss(load_facts(data).loss)
 
 
-class ContextTable(NamedTuple):
+class LogContexts(NamedTuple):
     """Contexts (m, d) of a log, and the right action of each, which a person's own log does not say."""
 
     x: Features
     truth: Actions | None
 
 
-def load_contexts(data: Artifact) -> ContextTable:
+def load_contexts(data: Artifact) -> LogContexts:
     """The contexts that the rows of a log name by number."""
     own = data.folder / CONTEXT_FOLDER
     if own.is_dir():
-        return ContextTable(read_contexts(own), None)
+        return LogContexts(read_contexts(own), None)
     train = load_train(data)
-    return ContextTable(train.x, train.y)
+    return LogContexts(train.x, train.y)
 
 
 def load_train(data: Artifact) -> LabelledData:

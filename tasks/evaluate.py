@@ -30,7 +30,7 @@ from multilogger.tasks.engine.stage_run import StageRun, read_json
 from multilogger.tasks.lambda_star import load_shares
 from multilogger.tasks.learn import load_learned
 from multilogger.tasks.log_files import bandit_log_used, open_learner_log
-from multilogger.tasks.policy_checks.blind import Judged, Sight, judged_logits
+from multilogger.tasks.policy_checks import JudgedLogits, Sight, judged_logits
 
 if TYPE_CHECKING:
     from multilogger.components.log.disk import StreamedLog
@@ -127,7 +127,7 @@ class ValidationMoments(NamedTuple):
 class Validated(NamedTuple):
     """By what validation rows judge a policy, and what they say."""
 
-    judged: Judged
+    judged: JudgedLogits
     rows: ValidationMoments
 
 
@@ -138,7 +138,7 @@ def judge_validation(log: "StreamedLog", policy: Artifact, learned: "LearnedPoli
     if rows.own.counts.all():
         return Validated(judged, rows)
     # Of a small log the contexts that may judge can lack the rows of a logger.
-    whole = Judged(learned.logits(log.x), Sight.ALL)
+    whole = JudgedLogits(learned.logits(log.x), Sight.ALL)
     return Validated(whole, measure_validation(log, whole.logits))
 
 

@@ -32,10 +32,7 @@ from multilogger.tasks.log_files import (
     open_learner_log,
     stream_log,
 )
-from multilogger.tasks.policy_checks.additivity import check_additivity
-from multilogger.tasks.policy_checks.blind import keep_blind
-from multilogger.tasks.policy_checks.calibration import check_calibration
-from multilogger.tasks.policy_checks.guard import keep_guard
+from multilogger.tasks.policy_checks import check_additivity, check_calibration, keep_blind, keep_guard
 from multilogger.tasks.train_loggers import POLICY_FILE, load_loggers
 
 if TYPE_CHECKING:

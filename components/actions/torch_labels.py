@@ -141,14 +141,14 @@ def log_d2(logits: Tensor, logger_logits: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class KnownLoggers:
+class KnownLabelLoggers:
     """Loggers whose policies are known: logits (m, J, q), and log of their chance of all labels (m, J)."""
 
     logits: Tensor
     log_all: Tensor
 
     @classmethod
-    def of(cls, tables: Sequence[NDArray[np.float64]]) -> "KnownLoggers":
+    def of(cls, tables: Sequence[NDArray[np.float64]]) -> "KnownLabelLoggers":
         """From the logits (m, q) of each."""
         logits = torch.from_numpy(np.stack(tables, axis=1))
         return cls(logits, logsigmoid(logits).sum(dim=2))
@@ -160,11 +160,11 @@ class KnownLoggers:
     def logits_of(self, logger: int) -> Tensor:
         return self.logits[:, logger]
 
-    def at(self, contexts: Tensor) -> "KnownLoggers":
-        return KnownLoggers(self.logits[contexts], self.log_all[contexts])
+    def at(self, contexts: Tensor) -> "KnownLabelLoggers":
+        return KnownLabelLoggers(self.logits[contexts], self.log_all[contexts])
 
-    def to(self, kind: torch.dtype) -> "KnownLoggers":
-        return KnownLoggers(self.logits.to(kind), self.log_all.to(kind))
+    def to(self, kind: torch.dtype) -> "KnownLabelLoggers":
+        return KnownLabelLoggers(self.logits.to(kind), self.log_all.to(kind))
 
     def log_d2(self, logits: Tensor) -> Tensor:
         """log d_2(h||h_j) of each row for all loggers at once: (n, J).
@@ -197,7 +197,7 @@ class TorchLabels:
     relaxed_sample = staticmethod(relaxed_sample)
     whole = staticmethod(whole)
     log_d2 = staticmethod(log_d2)
-    known_loggers = staticmethod(KnownLoggers.of)
+    known_loggers = staticmethod(KnownLabelLoggers.of)
 
 
 def _uniforms(like: Tensor, generator: torch.Generator) -> Tensor:

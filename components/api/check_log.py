@@ -18,7 +18,7 @@ from multilogger.components.checks.findings import Finding
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog
-from multilogger.components.evaluation.log_sums import Kind, sum_up
+from multilogger.components.evaluation.log_sums import WeightKind, sum_up
 from multilogger.components.evaluation.max_weights import bounds_of
 from multilogger.components.evaluation.support import (
     Overlap,
@@ -44,13 +44,13 @@ def check_log(log: BanditLog, policy: Any = None) -> LogReport:
     scored = _scored(log, as_policy(policy, log).logits(log.x))
     sums = sum_up(scored, None, bounds_of(math.inf, scored.loggers, None), np.random.default_rng(0))
     support = logger_support(scored.names, sums, scored.counts)
-    own, kind = sums.weights, Kind.OWN if scored.log_average is None else Kind.AVERAGE
+    own, kind = sums.weights, WeightKind.OWN if scored.log_average is None else WeightKind.AVERAGE
 
-    def over(kind: Kind, of: slice) -> Overlap:
+    def over(kind: WeightKind, of: slice) -> Overlap:
         rows, largest = float(scored.counts[of].sum()), float(sums.largest[kind, of].max())
         return overlap_of(rows, float(own[kind, of].sum()), float(sums.squares[kind, of].sum()), largest)
 
-    weights = [over(Kind.OWN, slice(j, j + 1)) for j in range(scored.loggers)]
+    weights = [over(WeightKind.OWN, slice(j, j + 1)) for j in range(scored.loggers)]
     lines = support_warnings(sums, support, over(kind, slice(None)))
     return check(LogInMemory(log), weights, [*found, *(policy_finding(line, scored) for line in lines)])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multilogger.components.checks.findings import Finding
-from multilogger.components.checks.tallies import Interval
+from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.support import Overlap
 from multilogger.components.text import html_table, text_table
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
@@ -10,6 +9,7 @@ from scipy.special import ndtri
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.checks.batches import CheckBatch, LogFacts, indicators
 from multilogger.components.checks.findings import Finding, some
+from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.support import DETERMINISTIC
 
 # Choice: the paper has no such limits.
@@ -20,14 +20,6 @@ ID_PER_ROW = 0.9  # different actions a row
 SOME_ALONE, NEARLY_ALL_ALONE = 0.1, 0.9  # of a logger's rows, with actions that no other took
 BINS, LOWEST = 4000, -40.0  # of log propensities, 0.01 each
 LEVEL_95 = float(ndtri(0.975))
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Both ends of a 95 % interval."""
-
-    low: float
-    high: float
 
 
 class Tallies:

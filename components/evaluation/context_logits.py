@@ -21,7 +21,7 @@ from multilogger.components.log.files import BATCH_ROWS, ColumnBatch
 from multilogger.components.log.unreadable import READ_ERRORS
 
 
-class Policy(Protocol):
+class LogitPolicy(Protocol):
     """What is asked of a policy: logits (n, size) of contexts (n, d)."""
 
     @property
@@ -49,7 +49,7 @@ class ContextLogits:
     features: Callable[[], Blocks]
 
 
-def context_logits(path: Path, policy: Policy) -> ContextLogits:
+def context_logits(path: Path, policy: LogitPolicy) -> ContextLogits:
     """Logits of a Parquet file of contexts: ids from its column `context`, else the rows counted from 0."""
     if not path.is_file():
         raise BadInput(f"there is no file of contexts at {path}; give a Parquet file of features")

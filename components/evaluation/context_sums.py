@@ -88,10 +88,10 @@ class ScoredLog:
         return importance_weights(self.log_target, self.log_average)
 
 
-Sums = NDArray[np.float64]  # (..., J, len(Column))
+Sums = NDArray[np.float64]  # (..., J, len(Summed))
 
 
-class Column(IntEnum):
+class Summed(IntEnum):
     """What is summed: w = h/h_j, b = h/h_avg, u = w delta, v = b delta; `_CUT` from weights cut at `clip`;
     `UU` and `WW` are of squares.
 
@@ -146,7 +146,7 @@ class Stratum:
         part = self.sums[rows]
         if self.logger is None:
             return part
-        whole = np.zeros((len(part), loggers, len(Column)))
+        whole = np.zeros((len(part), loggers, len(Summed)))
         whole[:, self.logger] = part[:, 0]
         return whole
 
@@ -157,30 +157,30 @@ class Stratum:
         """Sums (..., loggers of the stratum, columns) with a place for every logger."""
         if self.logger is None:
             return sums
-        whole = np.zeros((*sums.shape[:-2], loggers, len(Column)))
+        whole = np.zeros((*sums.shape[:-2], loggers, len(Summed)))
         whole[..., self.logger, :] = sums[..., 0, :]
         return whole
 
 
-def row_terms(log: ScoredLog, clip: float, model: ModelledLoss | None) -> dict[Column, Vector]:
+def row_terms(log: ScoredLog, clip: float, model: ModelledLoss | None) -> dict[Summed, Vector]:
     """The terms of each row that are summed: (n,) each; balanced and DR terms only where they exist."""
     w, b = log.weights, log.average_weights
     cut = np.minimum(w, clip)
-    terms = {Column.ROWS: np.ones(log.rows), Column.W: w, Column.U: w * log.delta, Column.W_CUT: cut}
-    terms[Column.DELTA] = log.delta
-    terms[Column.U_CUT] = cut * log.delta
-    terms[Column.WW], terms[Column.WW_CUT] = np.square(w), np.square(cut)
-    terms[Column.UU] = np.square(terms[Column.U])
-    terms[Column.UU_CUT] = np.square(terms[Column.U_CUT])
+    terms = {Summed.ROWS: np.ones(log.rows), Summed.W: w, Summed.U: w * log.delta, Summed.W_CUT: cut}
+    terms[Summed.DELTA] = log.delta
+    terms[Summed.U_CUT] = cut * log.delta
+    terms[Summed.WW], terms[Summed.WW_CUT] = np.square(w), np.square(cut)
+    terms[Summed.UU] = np.square(terms[Summed.U])
+    terms[Summed.UU_CUT] = np.square(terms[Summed.U_CUT])
     if b is not None:
         cut_b = np.minimum(b, clip)
-        terms |= {Column.B: b, Column.V: b * log.delta, Column.B_CUT: cut_b, Column.V_CUT: cut_b * log.delta}
+        terms |= {Summed.B: b, Summed.V: b * log.delta, Summed.B_CUT: cut_b, Summed.V_CUT: cut_b * log.delta}
     if log.additive is not None:
-        terms[Column.ADDITIVE_U] = log.additive.own * log.delta
-        terms[Column.ADDITIVE_V] = log.additive.balanced * log.delta
+        terms[Summed.ADDITIVE_U] = log.additive.own * log.delta
+        terms[Summed.ADDITIVE_V] = log.additive.balanced * log.delta
     if model is not None:
-        terms[Column.Q] = model.q_target
-        terms[Column.R] = (w if b is None else b) * (log.delta - model.q_logged)
+        terms[Summed.Q] = model.q_target
+        terms[Summed.R] = (w if b is None else b) * (log.delta - model.q_logged)
     return terms
 
 
@@ -220,7 +220,7 @@ def _logger_range(log: ScoredLog) -> tuple[Contexts, Contexts]:
 
 
 def _sums(
-    terms: dict[Column, Vector],
+    terms: dict[Summed, Vector],
     context: Contexts,
     place: Contexts,
     members: NDArray[np.bool_],
@@ -231,7 +231,7 @@ def _sums(
     number = np.cumsum(members) - 1
     cell = number[context.take(rows)] * places + place.take(rows)
     size = int(members.sum()) * places
-    sums = np.zeros((len(Column), size))
+    sums = np.zeros((len(Summed), size))
     alone = len(cell) == size and places == 1  # each row is a context of its own
     in_order = alone and bool((np.diff(cell) > 0).all())
     for column, values in terms.items():
@@ -242,4 +242,4 @@ def _sums(
             sums[column, cell] = chosen
         else:
             sums[column] = np.bincount(cell, chosen, minlength=size)
-    return np.moveaxis(sums.reshape(len(Column), -1, places), 0, -1)
+    return np.moveaxis(sums.reshape(len(Summed), -1, places), 0, -1)

@@ -23,8 +23,8 @@ from scipy.special import ndtr, ndtri
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput, short
-from multilogger.components.evaluation.context_sums import Column, Stratum, Sums, total_sums
-from multilogger.components.evaluation.log_sums import MOST_BLOCKS, Kind, LogSums, Side
+from multilogger.components.evaluation.context_sums import Stratum, Summed, Sums, total_sums
+from multilogger.components.evaluation.log_sums import MOST_BLOCKS, LogSums, LossOrGain, WeightKind
 from multilogger.components.evaluation.points import Estimators
 
 BLOCK_DRAWS = 2_000_000  # draws in memory at a time
@@ -42,7 +42,7 @@ def check_replicates(asked: object, name: str) -> None:
 
 @dataclass(frozen=True)
 class Interval:
-    """Both ends at the level that was asked for."""
+    """Both ends of an interval."""
 
     low: float
     high: float
@@ -92,7 +92,7 @@ def bootstrap_sums(
     advance: Callable[[float], None] = lambda _: None,
 ) -> Sums:
     """Sums of resampled logs: (replicates, J, columns). Each stratum keeps its number of contexts."""
-    sums = np.zeros((replicates, loggers, len(Column)))
+    sums = np.zeros((replicates, loggers, len(Summed)))
     draws = sum(len(stratum.sums) for stratum in strata)
     for stratum in strata:
         count = len(stratum.sums)
@@ -219,7 +219,7 @@ def bernstein_interval(parts: Sequence[Part], max_loss: float, level: float, cli
 
 
 def parts_of(
-    sums: LogSums, kind: Kind, max_loss: float, counts: Vector, shares: Vector | None
+    sums: LogSums, kind: WeightKind, max_loss: float, counts: Vector, shares: Vector | None
 ) -> tuple[Part, ...]:
     """One part where all rows count the same, as in naive and balanced; one a logger that has a share, else.
 
@@ -232,7 +232,7 @@ def parts_of(
     return tuple(_part(sums, kind, max_loss, int(j), float(counts[j]), float(shares[j])) for j in heard)
 
 
-def _part(sums: LogSums, kind: Kind, max_loss: float, place: int, rows: float, share: float) -> Part:
+def _part(sums: LogSums, kind: WeightKind, max_loss: float, place: int, rows: float, share: float) -> Part:
     contexts = float(sums.contexts[place])
     scale = contexts / rows
     width = float(sums.most[place, kind]) * max_loss * scale
@@ -243,6 +243,6 @@ def _part(sums: LogSums, kind: Kind, max_loss: float, place: int, rows: float, s
             float(sums.context_squares[place, kind, side]) * scale**2,
             width,
         )
-        for side in Side
+        for side in LossOrGain
     )
     return Part(loss, gain, share)

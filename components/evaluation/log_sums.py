@@ -18,9 +18,9 @@ from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.estimators.smoothing import Whole
 from multilogger.components.evaluation.context_sums import (
-    Column,
     ScoredLog,
     Stratum,
+    Summed,
     Sums,
     context_sums,
     total_sums,
@@ -31,7 +31,7 @@ Cube = NDArray[np.float64]
 MOST_BLOCKS = 4096  # of contexts, in each stratum: more would not make an interval surer
 
 
-class Kind(IntEnum):
+class WeightKind(IntEnum):
     """Which weights: h/h_j, h/h_avg, both also cut at the clip, and those that add up over labels."""
 
     OWN = 0
@@ -43,11 +43,11 @@ class Kind(IntEnum):
 
 
 KINDS = 4  # those with sums by context
-_W = [Column.W, Column.W_CUT, Column.B, Column.B_CUT]
-_U = [Column.U, Column.U_CUT, Column.V, Column.V_CUT]
+_W = [Summed.W, Summed.W_CUT, Summed.B, Summed.B_CUT]
+_U = [Summed.U, Summed.U_CUT, Summed.V, Summed.V_CUT]
 
 
-class Side(IntEnum):
+class LossOrGain(IntEnum):
     """What is weighed: the loss, or what it lacks to the largest one."""
 
     LOSS = 0
@@ -86,7 +86,7 @@ class LogSums:
 
     @property
     def rows(self) -> int:
-        return int(self.totals[:, Column.ROWS].sum()) if self.strata else 0
+        return int(self.totals[:, Summed.ROWS].sum()) if self.strata else 0
 
     @property
     def totals(self) -> Sums:
@@ -153,7 +153,7 @@ def sum_up(
     grams, spread = np.zeros((2, loggers, loggers)), np.zeros((loggers, 3))
     for stratum in strata:
         own = np.arange(loggers) if stratum.logger is None else np.array([stratum.logger])
-        rows = stratum.sums[..., Column.ROWS]
+        rows = stratum.sums[..., Summed.ROWS]
         contexts[own] += (rows > 0).sum(axis=0)
         contexts[-1] += len(rows)
         most[own] = np.maximum(most[own], rows.max(axis=0)[:, None] * bounds.largest[:, own].T)
@@ -161,16 +161,16 @@ def sum_up(
             met = np.where(rows > 0, rows, np.nan) * bounds.largest[kind, own]
             most[-1, kind] = max(most[-1, kind], float(np.nansum(met, axis=1).max()))
             loss = stratum.sums[..., _U[kind]]
-            for side in Side:
-                terms = loss if side is Side.LOSS else log.max_loss * stratum.sums[..., _W[kind]] - loss
+            for side in LossOrGain:
+                terms = loss if side is LossOrGain.LOSS else log.max_loss * stratum.sums[..., _W[kind]] - loss
                 totals[own, kind, side] += terms.sum(axis=0)
                 squares[own, kind, side] += np.einsum("ij,ij->j", terms, terms)
                 whole = terms[:, 0] if len(own) == 1 else terms.sum(axis=1)
                 totals[-1, kind, side] += whole.sum()
                 squares[-1, kind, side] += whole @ whole
-                if kind == Kind.OWN:
+                if kind == WeightKind.OWN:
                     grams[side][np.ix_(own, own)] += terms.T @ terms
-        delta = stratum.sums[..., Column.DELTA]
+        delta = stratum.sums[..., Summed.DELTA]
         for i, (one, other) in enumerate(((delta, delta), (delta, rows), (rows, rows))):
             spread[own, i] += np.einsum("ij,ij->j", one, other)
     by_logger = _ByLogger.of(log)
@@ -190,7 +190,7 @@ def sum_up(
         likeliest=float(np.exp(log.log_greedy).sum()),
         free=np.array([np.sum(log.delta <= 0), np.sum(log.delta >= log.max_loss)], dtype=np.float64),
         extremes=np.stack([by_logger.largest(-log.delta), by_logger.largest(log.delta)]),
-        most_rows=max((s.sums[..., Column.ROWS].sum(axis=1).max() for s in strata), default=0.0),
+        most_rows=max((s.sums[..., Summed.ROWS].sum(axis=1).max() for s in strata), default=0.0),
     )
 
 
@@ -221,15 +221,15 @@ class _ByLogger:
 
 def _row_sums(log: ScoredLog, clip: float, by_logger: _ByLogger) -> Cube:
     """Sum, sum of squares and largest of each kind of weights, by logger: (3, kinds, J)."""
-    found = np.zeros((3, len(Kind), log.loggers))
+    found = np.zeros((3, len(WeightKind), log.loggers))
     b, additive = log.average_weights, log.additive
-    kinds: dict[Kind, Vector | None] = {
-        Kind.OWN: log.weights,
-        Kind.OWN_CUT: np.minimum(log.weights, clip),
-        Kind.AVERAGE: b,
-        Kind.AVERAGE_CUT: None if b is None else np.minimum(b, clip),
-        Kind.ADDITIVE: None if additive is None else additive.own,
-        Kind.ADDITIVE_AVERAGE: None if additive is None else additive.balanced,
+    kinds: dict[WeightKind, Vector | None] = {
+        WeightKind.OWN: log.weights,
+        WeightKind.OWN_CUT: np.minimum(log.weights, clip),
+        WeightKind.AVERAGE: b,
+        WeightKind.AVERAGE_CUT: None if b is None else np.minimum(b, clip),
+        WeightKind.ADDITIVE: None if additive is None else additive.own,
+        WeightKind.ADDITIVE_AVERAGE: None if additive is None else additive.balanced,
     }
     for kind, values in kinds.items():
         if values is not None:

@@ -13,8 +13,8 @@ import numpy as np
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.ips import mixed_risk
 from multilogger.components.estimators.lambda_star import LoggerSums, supported_shares
-from multilogger.components.evaluation.context_sums import Column, Sums
-from multilogger.components.evaluation.log_sums import Kind, LogSums
+from multilogger.components.evaluation.context_sums import Summed, Sums
+from multilogger.components.evaluation.log_sums import LogSums, WeightKind
 
 NAIVE = ("naive", "naive-sn", "naive-clipped")
 WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")
@@ -27,14 +27,14 @@ ADDITIVE = ("additive-naive", "additive-weighted", "additive-balanced")
 class WeightColumns:
     """Where the sums of w, w^2, u and u^2 stand, of weights as they are or cut."""
 
-    w: Column
-    ww: Column
-    u: Column
-    uu: Column
+    w: Summed
+    ww: Summed
+    u: Summed
+    uu: Summed
 
 
-AS_THEY_ARE = WeightColumns(Column.W, Column.WW, Column.U, Column.UU)
-CUT = WeightColumns(Column.W_CUT, Column.WW_CUT, Column.U_CUT, Column.UU_CUT)
+AS_THEY_ARE = WeightColumns(Summed.W, Summed.WW, Summed.U, Summed.UU)
+CUT = WeightColumns(Summed.W_CUT, Summed.WW_CUT, Summed.U_CUT, Summed.UU_CUT)
 
 
 def estimates(
@@ -45,29 +45,29 @@ def estimates(
     `additive` (J,) are the loggers' shares in `additive-weighted`, where additive weights are known.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.moveaxis(sums / sums[..., [Column.ROWS]], -1, 0)
+        means = np.moveaxis(sums / sums[..., [Summed.ROWS]], -1, 0)
         share = counts / counts.sum()
         own, cut = lambda_shares(sums, counts, AS_THEY_ARE), lambda_shares(sums, counts, CUT)
         found = {
-            "naive": mixed_risk(share, means[Column.U]),
-            "naive-sn": mixed_risk(share, means[Column.U], means[Column.W]),
-            "naive-clipped": mixed_risk(share, means[Column.U_CUT]),
-            "weighted": mixed_risk(own, means[Column.U]),
-            "weighted-sn": mixed_risk(own, means[Column.U], means[Column.W]),
-            "weighted-clipped": mixed_risk(cut, means[Column.U_CUT]),
+            "naive": mixed_risk(share, means[Summed.U]),
+            "naive-sn": mixed_risk(share, means[Summed.U], means[Summed.W]),
+            "naive-clipped": mixed_risk(share, means[Summed.U_CUT]),
+            "weighted": mixed_risk(own, means[Summed.U]),
+            "weighted-sn": mixed_risk(own, means[Summed.U], means[Summed.W]),
+            "weighted-clipped": mixed_risk(cut, means[Summed.U_CUT]),
         }
         if balanced:
             found |= {
-                "balanced": mixed_risk(share, means[Column.V]),
-                "balanced-sn": mixed_risk(share, means[Column.V], means[Column.B]),
-                "balanced-clipped": mixed_risk(share, means[Column.V_CUT]),
+                "balanced": mixed_risk(share, means[Summed.V]),
+                "balanced-sn": mixed_risk(share, means[Summed.V], means[Summed.B]),
+                "balanced-clipped": mixed_risk(share, means[Summed.V_CUT]),
             }
         if dr:
             # Choice: with h/h_j alone, lambda* keeps a logger far from the policy from drowning the others.
-            correction = mixed_risk(share if balanced else own, means[Column.R])
-            found[DR] = mixed_risk(share, means[Column.Q]) + correction
+            correction = mixed_risk(share if balanced else own, means[Summed.R])
+            found[DR] = mixed_risk(share, means[Summed.Q]) + correction
         if additive is not None:
-            own, pooled = means[Column.ADDITIVE_U], means[Column.ADDITIVE_V]
+            own, pooled = means[Summed.ADDITIVE_U], means[Summed.ADDITIVE_V]
             risks = mixed_risk(share, own), mixed_risk(additive, own), mixed_risk(share, pooled)
             found |= dict(zip(ADDITIVE, risks, strict=True))
     return found
@@ -75,7 +75,7 @@ def estimates(
 
 def lambda_shares(sums: Sums, counts: Vector, of: WeightColumns) -> Vector:
     """n_j lambda*_j from the sums of the same rows: (..., J)."""
-    n, u = sums[..., Column.ROWS], sums[..., of.u]
+    n, u = sums[..., Summed.ROWS], sums[..., of.u]
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = np.maximum(sums[..., of.uu] - np.square(u) / n, 0.0)
     return supported_shares(LoggerSums(n, sums[..., of.w], u, squares, sums[..., of.ww]), counts)
@@ -101,7 +101,7 @@ class RowWeights:
     Which weights they are, what each logger's are multiplied by (J,), their sum, squares and largest.
     """
 
-    kind: Kind
+    kind: WeightKind
     factor: Vector
     total: float
     squares: float
@@ -126,10 +126,10 @@ def row_weights(name: str, sums: LogSums, estimators: Estimators, shares: Mappin
     )
 
 
-def kind_of(name: str, balanced: bool) -> Kind:
+def kind_of(name: str, balanced: bool) -> WeightKind:
     """The weights of an estimator."""
     if name in ADDITIVE:
-        return Kind.ADDITIVE_AVERAGE if name == "additive-balanced" else Kind.ADDITIVE
+        return WeightKind.ADDITIVE_AVERAGE if name == "additive-balanced" else WeightKind.ADDITIVE
     average = balanced and (name.startswith("balanced") or name == DR)
-    kind = Kind.AVERAGE if average else Kind.OWN
-    return Kind(kind + 1) if name.endswith("clipped") else kind
+    kind = WeightKind.AVERAGE if average else WeightKind.OWN
+    return WeightKind(kind + 1) if name.endswith("clipped") else kind

@@ -25,7 +25,7 @@ from scipy.special import chdtri
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.evaluation.intervals import Interval
-from multilogger.components.evaluation.log_sums import Kind, LogSums, Side
+from multilogger.components.evaluation.log_sums import LogSums, LossOrGain, WeightKind
 from multilogger.components.evaluation.points import DR, Estimators, row_weights
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ class RareEvents:
     largest.
     """
 
-    side: Side
+    side: LossOrGain
     count: int
     largest: float
 
     @property
     def gains(self) -> bool:
-        return self.side is Side.GAIN
+        return self.side is LossOrGain.GAIN
 
     def risk(self, low: float, high: float, max_loss: float) -> Interval:
         """The interval of the risk from one of the mean event."""
@@ -116,7 +116,7 @@ def rare_warnings(
 def find_rare(sums: LogSums, rows: float, max_loss: float) -> RareEvents | None:
     """The rare events of a log, if nearly all rows have no loss, or the largest one."""
     lowest, highest = -float(sums.extremes[0].max()), float(sums.extremes[1].max())
-    for side, largest in ((Side.LOSS, highest), (Side.GAIN, max_loss - lowest)):
+    for side, largest in ((LossOrGain.LOSS, highest), (LossOrGain.GAIN, max_loss - lowest)):
         without = float(sums.free[side])
         if without / rows >= LEAST_COMMON and largest > 0:
             return RareEvents(side, round(rows - without), largest)
@@ -139,7 +139,7 @@ def event_sums(
 ) -> EventSums:
     """Those of the weights of an estimator; the events of one context count as one."""
     weights = row_weights(name, sums, estimators, shares)
-    if weights.kind is Kind.OWN:
+    if weights.kind is WeightKind.OWN:
         squares = float(weights.factor @ sums.grams[events.side] @ weights.factor)
     else:
         squares = float(sums.context_squares[-1, weights.kind, events.side])

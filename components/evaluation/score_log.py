@@ -18,7 +18,7 @@ from multilogger.components.estimators.checks import check_propensities
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.additive_scores import open_additive
-from multilogger.components.evaluation.context_logits import ContextLogits, Policy
+from multilogger.components.evaluation.context_logits import ContextLogits, LogitPolicy
 from multilogger.components.evaluation.context_sums import AdditiveScores, ScoredLog
 from multilogger.components.evaluation.loss_models.cross_fitting import (
     Block,
@@ -103,7 +103,7 @@ class ModelChoice:
 
 def score_log(
     files: LogFiles,
-    policy: Policy,
+    policy: LogitPolicy,
     rng: np.random.Generator,
     contexts: ContextLogits | None = None,
     max_loss: float | None = None,
@@ -196,7 +196,7 @@ def _lots(files: LogFiles, size: int) -> Iterator[ColumnBatch]:
 
 def _look(
     files: LogFiles,
-    policy: Policy,
+    policy: LogitPolicy,
     actions: ActionReader,
     skimmed: Skimmed,
     contexts: ContextLogits | None,

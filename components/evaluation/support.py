@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtri
 
 from multilogger.components.actions.arrays import Vector
-from multilogger.components.evaluation.context_sums import Column
-from multilogger.components.evaluation.log_sums import Kind, LogSums
+from multilogger.components.evaluation.context_sums import Summed
+from multilogger.components.evaluation.log_sums import LogSums, WeightKind
 from multilogger.components.evaluation.points import DR
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def logger_support(
     names: Sequence[str], sums: LogSums, counts: Vector, level: float = 0.95
 ) -> tuple[LoggerSupport, ...]:
     """One entry per logger of `counts` (J,) rows, from its own weights h / h_j."""
-    found, losses = [], sums.totals[:, Column.DELTA]
+    found, losses, own = [], sums.totals[:, Summed.DELTA], WeightKind.OWN
     for j, name in enumerate(names):
-        over = overlap_of(counts[j], *(x[Kind.OWN, j] for x in (sums.weights, sums.squares, sums.largest)))
+        over = overlap_of(counts[j], *(x[own, j] for x in (sums.weights, sums.squares, sums.largest)))
         mean = float(losses[j] / counts[j])
         off = float(sums.spread[j] @ [1.0, -2.0 * mean, mean**2])  # losses of one context vary together
         found.append(

@@ -8,10 +8,8 @@ from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.max_weights import MaxWeights
 from multilogger.components.evaluation.score_log import AboutScores
 
-TextRows = list[dict[str, str]]
 
-
-def estimate_table(result: PolicyEvaluation, level: float) -> TextRows:
+def estimate_table(result: PolicyEvaluation, level: float) -> list[dict[str, str]]:
     """One line per estimator; the one to trust is marked."""
     digits = _digits(result)
     return [
@@ -27,7 +25,7 @@ def estimate_table(result: PolicyEvaluation, level: float) -> TextRows:
     ]
 
 
-def smoothed_table(result: PolicyEvaluation, level: float) -> TextRows:
+def smoothed_table(result: PolicyEvaluation, level: float) -> list[dict[str, str]]:
     """One line per pessimistic estimate, beside the Bernstein interval of the same weights, cut."""
     digits = _digits(result)
     cut = {row.name: row.bernstein for row in result.estimates}
@@ -42,7 +40,7 @@ def smoothed_table(result: PolicyEvaluation, level: float) -> TextRows:
     ]
 
 
-def logger_table(result: PolicyEvaluation) -> TextRows:
+def logger_table(result: PolicyEvaluation) -> list[dict[str, str]]:
     """One line per logger: its own loss, and what its rows are worth."""
     return [
         {

@@ -12,8 +12,7 @@ from multilogger.components.learners.exact.method import BALANCED_EXACT, NAIVE_E
 from multilogger.components.learners.full_information.method import FULL_INFORMATION
 from multilogger.components.learners.ips.method import BALANCED, NAIVE, WEIGHTED
 from multilogger.components.learners.reg.method import BALANCED_REG, NAIVE_REG, WEIGHTED_REG
-from multilogger.components.learners.smooth.ix import IX
-from multilogger.components.learners.smooth.ls import LS
+from multilogger.components.learners.smooth.method import IX, LS
 from multilogger.components.learners.training.method import Method
 from multilogger.components.learners.training.settings import settings_about
 from multilogger.components.learners.wcrm.method import WCRM

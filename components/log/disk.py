@@ -57,7 +57,7 @@ def to_rows(batch: ColumnBatch, columns: LogColumns, space: ActionSpace) -> LogR
 
 
 @dataclass(frozen=True)
-class Side:
+class SideTotals:
     """The training or the validation split: rows n_j and the summed loss of each logger, (J,) each."""
 
     counts: Vector
@@ -119,8 +119,8 @@ class StreamedLog:
 
     x: Features
     groups: tuple[tuple[RowGroup, ...], ...]
-    train: Side
-    validation: Side
+    train: SideTotals
+    validation: SideTotals
     space: ActionSpace
     train_contexts: NDArray[np.int64]
     logger_logits: tuple[Matrix, ...] = ()
@@ -146,7 +146,7 @@ class StreamedLog:
     def total_delta(self) -> float:
         return float(self.train.delta_sums.sum() + self.validation.delta_sums.sum())
 
-    def side(self, validation: bool) -> Side:
+    def side(self, validation: bool) -> SideTotals:
         return self.validation if validation else self.train
 
     def chunks(self, validation: bool | None = None) -> Iterator[Chunk]:

@@ -71,26 +71,26 @@ class TrainingLog:
     def total_delta(self) -> float:
         return float(self.delta.sum())
 
-    def rows_of(self, every_row: bool) -> "LogPart":
+    def rows_of(self, every_row: bool) -> "SideRows":
         """All rows, or the training rows."""
         return self._part(np.ones(self.rows, dtype=np.bool_)) if every_row else self._training_part
 
-    def part(self, validation: bool) -> "LogPart":
+    def part(self, validation: bool) -> "SideRows":
         """The rows of one side of the split, the same ones for all who ask."""
         return self._validation_part if validation else self._training_part
 
     @cached_property
-    def _training_part(self) -> "LogPart":
+    def _training_part(self) -> "SideRows":
         return self._part(~self.validation)
 
     @cached_property
-    def _validation_part(self) -> "LogPart":
+    def _validation_part(self) -> "SideRows":
         return self._part(self.validation)
 
-    def _part(self, among: NDArray[np.bool_]) -> "LogPart":
+    def _part(self, among: NDArray[np.bool_]) -> "SideRows":
         rows = np.flatnonzero(among)
         counts = np.bincount(self.logger[rows], minlength=self.loggers).astype(np.float64)
-        return LogPart(
+        return SideRows(
             context=self.context[rows],
             action=self.action[rows],
             delta=self.delta[rows],
@@ -104,8 +104,8 @@ class TrainingLog:
 
 
 @dataclass(frozen=True)
-class LogPart:
-    """The training or the validation rows, with log h_avg(y|x) of that part's own logger counts."""
+class SideRows:
+    """The rows of one side of the split, with log h_avg(y|x) of that side's own logger counts."""
 
     context: NDArray[np.int64]
     action: Actions

@@ -13,7 +13,7 @@ from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.checks import check_table_of_propensities
 from multilogger.components.log.checks import check_contexts, check_tables
-from multilogger.components.log.disk import RowGroup, Side, StreamedLog, to_rows
+from multilogger.components.log.disk import RowGroup, SideTotals, StreamedLog, to_rows
 from multilogger.components.log.files import LogFiles, open_log_files
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.schema import LogRows, space_of
@@ -88,13 +88,13 @@ def open_streamed_log(
                 delta = rows.delta[rows.validation == side]
                 counts[int(side), j] += len(delta)
                 delta_sums[int(side), j] += delta.sum()
-    train, validation = (Side(*both) for both in zip(counts, delta_sums, strict=True))
+    train, validation = (SideTotals(*both) for both in zip(counts, delta_sums, strict=True))
     _check_sides(train, validation)
     check_tables(logger_logits, truth, len(groups), contexts, space)
     return StreamedLog(x, groups, train, validation, space, train_contexts, logger_logits, truth)
 
 
-def _check_sides(train: Side, validation: Side) -> None:
+def _check_sides(train: SideTotals, validation: SideTotals) -> None:
     for part, side in (("training", train), ("validation", validation)):
         if (side.counts == 0).any():
             raise BadInput(

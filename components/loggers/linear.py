@@ -14,6 +14,8 @@ from multilogger.components.datasets.labelled_data import Features, append_const
 from multilogger.components.errors import BadInput
 
 BLOCK_ROWS = 4096  # logits are always taken in these blocks, so that their bits never depend on a batch size
+WIDEST = 5000  # the shorter side of a least-squares problem; beyond it a logger has no linear form
+NEGLIGIBLE = 1e-12  # of the largest singular value
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,20 @@ class LinearPolicy:
             for start in range(0, x.shape[0], BLOCK_ROWS)
         ]
         return self.alpha * np.concatenate(blocks).astype(np.float64)
+
+
+def least_norm_map(x: Matrix, logits: Matrix) -> Matrix:
+    """The weights of contexts (m, d) whose outputs are nearest to logits (m, q), of least norm: (d, q).
+
+    A regularised linear logger is its own: its weights are a sum of contexts as they came, so that the
+    solution of least norm finds them also where there are fewer contexts than features.
+    """
+    if x.shape[1] > x.shape[0]:
+        return np.asarray(x.T @ np.linalg.lstsq(x @ x.T, logits, NEGLIGIBLE)[0])
+    norms = np.linalg.norm(x, axis=0)
+    norms[norms == 0] = 1.0  # a feature that is always 0 has no say
+    unit = x / norms
+    return np.asarray(np.linalg.lstsq(unit.T @ unit, unit.T @ logits, NEGLIGIBLE)[0] / norms[:, None])
 
 
 def sample_rows(rows: int, fraction: float, rng: np.random.Generator) -> NDArray[np.intp]:

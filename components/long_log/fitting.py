@@ -15,7 +15,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     FOLDS,
     Apart,
     Block,
-    CrossFitted,
+    CrossFittedModel,
     LogShape,
     draw_folds,
 )
@@ -34,7 +34,7 @@ SAMPLE_PARTS = 64
 class Fitted:
     """A model, what it numbers folds from (see `Scorer`), additive weights, and the test of those."""
 
-    model: CrossFitted | None
+    model: CrossFittedModel | None
     fitted_rows: int | None
     first_fold: int = 0
     additive: AdditiveFromRows | None = None

@@ -12,8 +12,8 @@ from multilogger.components.actions.row_scores import RowScores, row_scores
 from multilogger.components.estimators.checks import check_losses, check_propensities, checked_log_propensity
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.additive_scores import AdditiveFromRows
-from multilogger.components.evaluation.context_logits import Policy
-from multilogger.components.evaluation.loss_models.cross_fitting import CrossFitted, ModelRows
+from multilogger.components.evaluation.context_logits import LogitPolicy
+from multilogger.components.evaluation.loss_models.cross_fitting import CrossFittedModel, ModelRows
 from multilogger.components.log.actions import ActionReader
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.files import ColumnBatch, LogFiles, index_labels
@@ -61,7 +61,7 @@ class Reader:
     """
 
     files: LogFiles
-    policy: Policy
+    policy: LogitPolicy
     actions: ActionReader
     labels: tuple[object, ...]
     max_loss: float
@@ -107,7 +107,7 @@ class Scorer:
     reader: Reader
     frame: LogFrame
     salt: int
-    model: CrossFitted | None
+    model: CrossFittedModel | None
     first_fold: int
     additive: AdditiveFromRows | None = None
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.context_logits import ContextLogits, Policy
+from multilogger.components.evaluation.context_logits import ContextLogits, LogitPolicy
 from multilogger.components.evaluation.evaluation import Request, SummedLog
 from multilogger.components.evaluation.log_sums import LogSums
 from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
@@ -44,7 +44,7 @@ class LongLog:
     """
 
     files: LogFiles
-    policy: Policy
+    policy: LogitPolicy
     contexts: ContextLogits | None = None
     max_loss: float | None = None
     choice: ModelChoice | None = None

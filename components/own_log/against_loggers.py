@@ -11,7 +11,7 @@ import numpy as np
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.doubly_robust import ModelledLoss
-from multilogger.components.evaluation.context_sums import Column, ScoredLog, Sums, context_sums, total_sums
+from multilogger.components.evaluation.context_sums import ScoredLog, Summed, Sums, context_sums, total_sums
 from multilogger.components.evaluation.intervals import Interval, resample
 from multilogger.components.evaluation.points import Estimators, estimates
 
@@ -42,12 +42,12 @@ class AgainstLoggers:
 
 
 class _Compared(Estimators):
-    """Risks by name; `Column.Q` has the loss of the row itself."""
+    """Risks by name; `Summed.Q` has the loss of the row itself."""
 
     def __call__(self, sums: Sums) -> dict[str, Vector]:
         policy = estimates(sums, self.counts, self.balanced, dr=False)[HEADLINE]
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = sums[..., Column.Q] / sums[..., Column.ROWS]
+            means = sums[..., Summed.Q] / sums[..., Summed.ROWS]
         found = {str(j): means[..., j] for j in range(len(self.counts))}
         less = {f"minus {j}": policy - mean for j, mean in found.items()}
         return found | less | {"policy": policy}

@@ -37,7 +37,7 @@ WORDS = {
 }
 
 
-class SplitBy(StrEnum):
+class SideBy(StrEnum):
     """What decides the side of a row."""
 
     CONTEXT = "context"
@@ -49,7 +49,7 @@ class SplitBy(StrEnum):
 class SplitPlan:
     """`test` is the share of the log that judges the policy, `validation` that of the rest."""
 
-    by: SplitBy
+    by: SideBy
     test: float
     validation: float
     seed: int
@@ -66,11 +66,11 @@ class Splitter:
 
     def __call__(self, rows: Rows) -> Sides:
         """One side per row: (n,)."""
-        if self.plan.by is SplitBy.TIME:
+        if self.plan.by is SideBy.TIME:
             at = times(rows, self.mapping)
             late = (at > self.last_train).astype(np.int8)
             return late + (at > self.last_validation).astype(np.int8)
-        if self.plan.by is SplitBy.GIVEN:
+        if self.plan.by is SideBy.GIVEN:
             return self._given(rows)
         identity = context_keys(rows, self.mapping) ^ np.uint64(self.plan.seed)
         return self._drawn(identity, _share(identity, 1) < self.plan.test)
@@ -107,12 +107,12 @@ def check_split(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> None:
     """Refuse a split that the columns cannot give, before anything is started; reads a given one once."""
     import pyarrow as pa
 
-    if plan.by is SplitBy.TIME:
+    if plan.by is SideBy.TIME:
         if mapping.time is None:
             raise BadInput("a split by time needs the column of times; name it with --time")
         if is_word(source.kind(mapping.time)):
             raise _no_times(source.source.path, mapping.time)
-    if plan.by is SplitBy.GIVEN:
+    if plan.by is SideBy.GIVEN:
         if mapping.split is None:
             raise BadInput("a given split needs the column that says it; name it with --split-column")
         if pa.types.is_boolean(source.kind(mapping.split)):
@@ -129,7 +129,7 @@ def check_split(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> None:
 
 def open_splitter(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> Splitter:
     """Decide the split, one that `check_split` has passed; one by time reads the times once."""
-    if plan.by is not SplitBy.TIME or mapping.time is None:
+    if plan.by is not SideBy.TIME or mapping.time is None:
         return Splitter(plan, mapping)
     order = np.sort(np.concatenate([times(rows, mapping) for rows in source.batches([mapping.time])]))
     before_test = max(1, round((1.0 - plan.test) * len(order)))

@@ -18,7 +18,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class CalibrationBin:
+class PropensityBin:
     """Predicted probabilities in [low, high): their mean, how often it happened, and how many there were."""
 
     low: float
@@ -49,7 +49,7 @@ class LoggerEstimate:
     temperature: float
     mixing: float
     calibration_error: float
-    calibration: tuple[CalibrationBin, ...]
+    calibration: tuple[PropensityBin, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,9 +158,9 @@ def _calibration_error(tally: Tally) -> float:
     return off / (tally.rows * (tally.space.size if tally.space.action_shape else 2))
 
 
-def _curve(counts: Vector, predicted: Vector, observed: Vector) -> tuple[CalibrationBin, ...]:
+def _curve(counts: Vector, predicted: Vector, observed: Vector) -> tuple[PropensityBin, ...]:
     return tuple(
-        CalibrationBin(
+        PropensityBin(
             EDGES[b], EDGES[b + 1], predicted[b] / counts[b], observed[b] / counts[b], int(counts[b])
         )
         for b in np.flatnonzero(counts)

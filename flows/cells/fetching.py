@@ -21,7 +21,7 @@ NOTHING = ""
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundElsewhere:
     """What a worker found, and the identity of the store that it is in."""
 
     outcome: CellOutcome
@@ -35,7 +35,7 @@ class Fetching:
     store: Store
     outcomes: dict[Step, Outcome] = field(default_factory=dict)
 
-    def here(self, cell: Cell, found: Found) -> CellOutcome:
+    def here(self, cell: Cell, found: FoundElsewhere) -> CellOutcome:
         """The same outcome with artifacts of this store."""
         outcome = found.outcome
         if found.identity == self.store.identity:

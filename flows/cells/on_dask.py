@@ -20,7 +20,7 @@ from prefect.transactions import CommitMode, transaction
 from prefect_dask.task_runners import DaskTaskRunner
 
 from multilogger.flows.cells.cell_task import CellOutcome, finish_cell, outcome_of, reason_of, report
-from multilogger.flows.cells.fetching import Fetching, Found, offer_data
+from multilogger.flows.cells.fetching import Fetching, FoundElsewhere, offer_data
 from multilogger.flows.cells.running import Running
 from multilogger.flows.cells.shared_steps import shared_steps
 from multilogger.flows.cells.worker_processes import worker_surroundings
@@ -124,7 +124,7 @@ def _sent(future: Any, sent: list[Any]) -> Any:
 
 def _result(cell: Cell, future: Any, fetching: Fetching) -> CellOutcome:
     """What a worker found, in the store of this process."""
-    found: Found = future.result()
+    found: FoundElsewhere = future.result()
     future.wrapped_future.release()  # else Dask runs the cell again if its worker dies later
     return fetching.here(cell, found)
 
@@ -142,11 +142,11 @@ def _cause(nodes: Sequence[PrefectFuture[None]]) -> CellOutcome | None:
 
 
 @task(name="cell", task_run_name="{name}")
-def cell_on_worker(name: str, cell: Cell, asker: str) -> Found:  # noqa: ARG001 - Prefect shows the name
+def cell_on_worker(name: str, cell: Cell, asker: str) -> FoundElsewhere:  # noqa: ARG001 - Prefect shows the name
     """One cell in a Dask worker."""
     with stoppable(asker):
         store = _tidied(Store.current().open().root)
-        return Found(finish_cell(cell), store.identity)
+        return FoundElsewhere(finish_cell(cell), store.identity)
 
 
 @task(name="shared", task_run_name="{name}")

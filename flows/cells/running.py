@@ -16,7 +16,7 @@ MOST_SEEDS = 1000  # of a comparison, whose cells are all made before the first 
 
 
 @dataclass(frozen=True)
-class Runner:
+class RunnerModule:
     """A module with a function `run_round`, and the Python module that its extra, of its name, brings."""
 
     module: str
@@ -24,8 +24,8 @@ class Runner:
 
 
 RUNNERS = {
-    "process": Runner("multilogger.flows.cells.in_processes"),
-    "dask": Runner("multilogger.flows.cells.on_dask", needs="prefect_dask"),
+    "process": RunnerModule("multilogger.flows.cells.in_processes"),
+    "dask": RunnerModule("multilogger.flows.cells.on_dask", needs="prefect_dask"),
 }
 
 

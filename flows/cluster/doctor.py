@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterator
 
 from multilogger.components.errors import BadInput
+from multilogger.flows.cluster.diagnoses import Diagnosis, servers, workers
 from multilogger.flows.cluster.facts import facts
-from multilogger.flows.cluster.findings import Finding, servers, workers
 from multilogger.flows.servers.local_server import API_VARIABLE, running_servers
 from multilogger.tasks.engine.store import Store
 
 
-def diagnose(address: str | None) -> Iterator[Finding]:
+def diagnose(address: str | None) -> Iterator[Diagnosis]:
     """One finding after the other; without an address of this machine alone."""
     store = Store.current()
     up = running_servers(store)
@@ -22,7 +22,7 @@ def diagnose(address: str | None) -> Iterator[Finding]:
         yield from _cluster(address, prefect, store)
 
 
-def _cluster(address: str, prefect: str | None, store: Store) -> Iterator[Finding]:
+def _cluster(address: str, prefect: str | None, store: Store) -> Iterator[Diagnosis]:
     from multilogger.flows.cluster.connect import open_cluster, set_up
     from multilogger.flows.cluster.probing import ask, round_trips
     from multilogger.flows.cluster.worker_set_up import environment_to_pass
@@ -35,4 +35,4 @@ def _cluster(address: str, prefect: str | None, store: Store) -> Iterator[Findin
             if not any(finding.wrong for finding in found):
                 yield from round_trips(cluster)
     except BadInput as error:
-        yield Finding("scheduler", str(error), wrong=True)
+        yield Diagnosis("scheduler", str(error), wrong=True)

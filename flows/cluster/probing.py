@@ -8,8 +8,8 @@ from pathlib import Path
 
 from multilogger.components.errors import BadInput
 from multilogger.flows.cluster.connect import Cluster
+from multilogger.flows.cluster.diagnoses import Diagnosis, WorkerFacts, workers
 from multilogger.flows.cluster.facts import Facts, facts
-from multilogger.flows.cluster.findings import Finding, WorkerFacts, workers
 from multilogger.tasks.engine.artifact import sha256_of
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import Tracker
@@ -47,14 +47,14 @@ def check_workers(cluster: Cluster, prefect: str | None) -> bool:
     return any(one.facts is not None and one.facts.identity != here.identity for one in said.values())
 
 
-def round_trips(cluster: Cluster) -> list[Finding]:
+def round_trips(cluster: Cluster) -> list[Diagnosis]:
     """A file from each worker to MLflow and from there to us, compared by its hash."""
     found = []
     for name, left in cluster.client.run(leave_probe, on_error="return").items():
         subject = f"{name}, artifacts"
         if isinstance(left, BaseException):
             text = f"it cannot write to MLflow ({type(left).__name__}: {str(left)[:150]})"
-            found.append(Finding(subject, f"{text}; let it reach the server and its artifacts", wrong=True))
+            found.append(Diagnosis(subject, f"{text}; let it reach the server and its artifacts", wrong=True))
         else:
             found.append(_fetched(subject, *left))
     return found
@@ -72,7 +72,7 @@ def leave_probe() -> tuple[str, str]:
     return str(run.info.run_id), hashlib.sha256(content).hexdigest()
 
 
-def _fetched(subject: str, run_id: str, wanted: str) -> Finding:
+def _fetched(subject: str, run_id: str, wanted: str) -> Diagnosis:
     tracker = Tracker(Store.current().open())
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -82,10 +82,10 @@ def _fetched(subject: str, run_id: str, wanted: str) -> Finding:
         except Exception as error:  # whatever MLflow's store of files raises
             text = f"what it wrote cannot be fetched ({type(error).__name__}: {str(error)[:150]})"
             remedy = "have the MLflow server keep the files: --artifacts-destination"
-            return Finding(subject, f"{text}; {remedy}", wrong=True)
+            return Diagnosis(subject, f"{text}; {remedy}", wrong=True)
         finally:
             tracker.client.delete_run(run_id)
     if not same:
-        return Finding(subject, "what it wrote comes back altered; look at the server's disk", wrong=True)
+        return Diagnosis(subject, "what it wrote comes back altered; look at the server's disk", wrong=True)
     seconds = time.monotonic() - started
-    return Finding(subject, f"1 MiB went to MLflow and came here whole, in {seconds:.1f} s")
+    return Diagnosis(subject, f"1 MiB went to MLflow and came here whole, in {seconds:.1f} s")

@@ -16,7 +16,7 @@ from multilogger.components.evaluation.evaluation import (
     sum_up_log,
 )
 from multilogger.components.evaluation.intervals import check_replicates
-from multilogger.components.evaluation.log_sums import Kind
+from multilogger.components.evaluation.log_sums import WeightKind
 from multilogger.components.evaluation.loss_models.opening import DrModel
 from multilogger.components.evaluation.max_weights import MaxWeights, check_stated_weight
 from multilogger.components.evaluation.score_log import ModelChoice, score_log
@@ -229,7 +229,7 @@ def _summed(
         )
         spread = spread_by(options.runner, options.address)
         summed = sum_up_long(log, _request(options), rng, advance, options.workers, spread)
-    _check_stated(options, summed.log.sums.largest[Kind.OWN].max())
+    _check_stated(options, summed.log.sums.largest[WeightKind.OWN].max())
     return summed
 
 

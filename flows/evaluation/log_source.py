@@ -9,7 +9,12 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.context_logits import Blocks, ContextLogits, Policy, context_logits
+from multilogger.components.evaluation.context_logits import (
+    Blocks,
+    ContextLogits,
+    LogitPolicy,
+    context_logits,
+)
 from multilogger.components.evaluation.max_weights import MaxWeights, greedy_log_propensity, known_max_weights
 from multilogger.components.json_text import parsed_json
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
@@ -97,7 +102,7 @@ def _has_raw(named: NamedPolicy, names: Sequence[str]) -> bool:
     return named.columns is not None and {one.name for one in named.columns.columns} <= set(names)
 
 
-def _replayed(folder: Path, policy: Policy) -> LogSource:
+def _replayed(folder: Path, policy: LogitPolicy) -> LogSource:
     manifest = _read_manifest(folder)
     if manifest.get("stage") != REPLAY:
         raise BadInput(

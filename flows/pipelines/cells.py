@@ -14,9 +14,7 @@ from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR, cell_metrics, w
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Step
 from multilogger.tasks.evaluate import Evaluation
-from multilogger.tasks.policy_checks.additivity import additivity_p_value
-from multilogger.tasks.policy_checks.calibration import calibration_found
-from multilogger.tasks.policy_checks.guard import guard_note
+from multilogger.tasks.policy_checks import additivity_p_value, calibration_found, guard_note
 
 
 class Cell(BaseModel):

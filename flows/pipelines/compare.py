@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from multilogger.components.datasets.registry import DATASETS, loss_of
 from multilogger.components.errors import BadInput
 from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
+from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.recorded_cells import (
     RecordedCell,
     barred,
@@ -17,7 +18,6 @@ from multilogger.flows.pipelines.recorded_cells import (
     usual_choices,
 )
 from multilogger.flows.pipelines.registered_logs import registered_logs
-from multilogger.flows.terminal.terminal import Rows
 from multilogger.tasks.engine.tracking import Tracker
 
 RUN_CHARACTERS = 12  # `stage --run` takes the beginning of an id
@@ -29,15 +29,17 @@ ESTIMATED = "test, estimated"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedRuns:
     """Rows to print, the best first, what stands above them, and the other datasets that have runs."""
 
     title: str
-    rows: Rows
+    rows: TextRows
     elsewhere: tuple[str, ...]
 
 
-def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collection[str] = ()) -> Comparison:
+def compare(
+    tracker: Tracker, dataset: str, metric: str = "exp", methods: Collection[str] = ()
+) -> ComparedRuns:
     """One row per method, preset and choice of settings: means over seeds with 95 % intervals."""
     if metric not in METRICS:
         raise BadInput(f"unknown metric {metric!r}; choose one of {', '.join(METRICS)}")
@@ -65,7 +67,7 @@ def compare(tracker: Tracker, dataset: str, metric: str = "exp", methods: Collec
         "risk"
     )
     elsewhere = tuple(name for name in recorded_datasets(tracker) if name != dataset)
-    return Comparison(title, rows, elsewhere)
+    return ComparedRuns(title, rows, elsewhere)
 
 
 def _words(dataset: str, cell: RecordedCell) -> tuple[str, dict[str, str]]:

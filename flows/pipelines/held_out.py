@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable
 
-from multilogger.flows.terminal.terminal import Rows
-from multilogger.tasks.own_log.estimate import HeldOut, Range
+from multilogger.components.text import TextRows
+from multilogger.tasks.own_log.estimate import HeldOut, WithInterval
 
 ESTIMATED = "estimated from held-out rows; no true labels exist"
 GAIN = "the policy minus it"
-NOTHING = Range(value=None, low=None, high=None)
+NOTHING = WithInterval(value=None, low=None, high=None)
 
 
 def held_out_title(found: HeldOut) -> str:
@@ -17,7 +17,7 @@ def held_out_title(found: HeldOut) -> str:
     return f"Test: {what}, {ESTIMATED} ({found.rows:,} rows, {found.level:.0%} intervals)"
 
 
-def held_out_rows(found: HeldOut) -> Rows:
+def held_out_rows(found: HeldOut) -> TextRows:
     """The policy, then its loggers as they acted themselves."""
     show = unit_of(found)
     own = {"policy": found.method, **_line(found.policy, show), GAIN: ""}
@@ -88,16 +88,16 @@ def unit_of(found: HeldOut) -> Callable[[float], float]:
     return lambda risk: high - risk * scale
 
 
-def _line(one: Range, show: Callable[[float], float]) -> dict[str, str]:
+def _line(one: WithInterval, show: Callable[[float], float]) -> dict[str, str]:
     return {"estimate": _number(one.value, show), "interval": _interval(one, show)}
 
 
-def figure_text(one: Range, show: Callable[[float], float]) -> str:
+def figure_text(one: WithInterval, show: Callable[[float], float]) -> str:
     """A number with its interval."""
     return f"{_number(one.value, show)} ({_interval(one, show)})"
 
 
-def _interval(one: Range, show: Callable[[float], float]) -> str:
+def _interval(one: WithInterval, show: Callable[[float], float]) -> str:
     if one.low is None or one.high is None:
         return "-"
     low, high = sorted((show(one.low), show(one.high)))
@@ -120,7 +120,7 @@ def difference_text(found: HeldOut, logger: str | None = None) -> str:
     return "-" if one.value is None else f"{shift(one.value):+.4f} ({_signed(one, shift)})"
 
 
-def _signed(one: Range, shift: Callable[[float], float]) -> str:
+def _signed(one: WithInterval, shift: Callable[[float], float]) -> str:
     if one.low is None or one.high is None:
         return "-"
     low, high = sorted((shift(one.low), shift(one.high)))

@@ -6,16 +6,15 @@ from multilogger.components.datasets.losses import LossWords
 from multilogger.components.evaluation.support import FEW_EFFECTIVE_ROWS
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.loggers.replay import SplitBy
+from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.held_out import held_out_rows, held_out_title, plain_lines
 from multilogger.flows.pipelines.steps import roles_of
-from multilogger.flows.terminal.terminal import Rows
 from multilogger.tasks.dataset_files import load_loss
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.evaluate import Evaluation, load_evaluation
 from multilogger.tasks.own_log.estimate import load_held_out
-from multilogger.tasks.policy_checks.blind import Sight
-from multilogger.tasks.policy_checks.guard import guard_note
+from multilogger.tasks.policy_checks import Sight, guard_note
 from multilogger.tasks.replay import load_split_by, load_summary
 from multilogger.tasks.train_loggers import load_scores
 
@@ -38,7 +37,7 @@ SIGHT_WORDS = {
 """What to say of a policy that learned from validation rows."""
 
 
-def stage_rows(outcomes: Mapping[str, Outcome]) -> Rows:
+def stage_rows(outcomes: Mapping[str, Outcome]) -> TextRows:
     """How each stage came to its result, and where it is."""
     return [
         {
@@ -62,7 +61,7 @@ def losses_title(which: str, outcomes: Mapping[str, Outcome]) -> str:
     return f"{which}: {words.expected} (EXP), and {words.value} of {words.likeliest}"
 
 
-def policy_rows(outcomes: Mapping[str, Outcome]) -> Rows:
+def policy_rows(outcomes: Mapping[str, Outcome]) -> TextRows:
     """Test losses of the loggers and the CRF."""
     scores, words = load_scores(outcomes["train-loggers"].artifact), loss_words(outcomes)
     return [
@@ -75,7 +74,7 @@ def _losses(policy: str, exp: float, greedy: float, words: LossWords) -> dict[st
     return {"policy": policy, "EXP": f"{exp:.3f}", words.greedy: f"{greedy:.3f}"}
 
 
-def log_rows(log: Outcome) -> Rows:
+def log_rows(log: Outcome) -> TextRows:
     """Size and mean loss of each logger's share of the log."""
     return [
         {
@@ -88,7 +87,7 @@ def log_rows(log: Outcome) -> Rows:
     ]
 
 
-def loss_rows(outcomes: Mapping[str, Outcome]) -> Rows:
+def loss_rows(outcomes: Mapping[str, Outcome]) -> TextRows:
     """Test losses of the learned policy beside those of the loggers and the CRF."""
     result = load_evaluation(outcomes["evaluate"].artifact)
     own = _losses(result.method, result.exp, result.greedy, loss_words(outcomes))
@@ -97,7 +96,7 @@ def loss_rows(outcomes: Mapping[str, Outcome]) -> Rows:
     return [{**row, "note": note if row is own else ""} for row in rows] if note else rows
 
 
-def estimate_rows(outcomes: Mapping[str, Outcome]) -> Rows:
+def estimate_rows(outcomes: Mapping[str, Outcome]) -> TextRows:
     """What the validation rows alone say of the policy, with 95 % intervals and certificates."""
     result = _evaluation(outcomes)
     return [
@@ -117,7 +116,7 @@ def _evaluation(outcomes: Mapping[str, Outcome]) -> Evaluation:
     return load_evaluation(outcomes[roles_of(outcomes).scores].artifact)
 
 
-def result_tables(outcomes: Mapping[str, Outcome]) -> dict[str, Rows]:
+def result_tables(outcomes: Mapping[str, Outcome]) -> dict[str, TextRows]:
     """What a learned policy is worth, tables by their titles."""
     validation = {"Validation rows: estimated risk": estimate_rows(outcomes)}
     if (estimate := outcomes.get("estimate")) is not None:
@@ -165,7 +164,7 @@ def seen_contexts(outcomes: Mapping[str, Outcome]) -> str | None:
 
 def metric_rows(
     stage: str, then: Mapping[str, float], now: Mapping[str, float], called: str = "template"
-) -> Rows:
+) -> TextRows:
     """A stage's metrics of two runs, side by side, the first under a name; alone if there is no first."""
     wanted = HEADLINES.get(stage, ("",))
     names = [name for name in sorted(now.keys() | then.keys()) if name.startswith(wanted)]

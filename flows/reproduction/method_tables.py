@@ -20,10 +20,10 @@ from multilogger.components.reproduction.tables.paper_tables import (
     method_lines,
     shown_presets,
 )
-from multilogger.flows.terminal.terminal import Rows
+from multilogger.components.text import TextRows
 
 
-def one_of_tables(reproduction: Reproduction) -> dict[str, Rows]:
+def one_of_tables(reproduction: Reproduction) -> dict[str, TextRows]:
     """The datasets whose action is one of K, and the tests of their loss models."""
     table, words = one_of_table(reproduction), ZERO_ONE.words
     title = f"One of K actions: {words.expected} on test (EXP), and {words.value} of {words.likeliest}"
@@ -61,7 +61,7 @@ def noted_lines(rows: Sequence[Table2Row]) -> list[str]:
 
 def method_tables(
     title: str, rows: Sequence[Table2Row], with_paper: bool, words: LossWords = HAMMING.words
-) -> dict[str, Rows]:
+) -> dict[str, TextRows]:
     """One table of all datasets; with several presets one per dataset, where they stand side by side."""
     presets = shown_presets(rows)
     if len(presets) < 2:

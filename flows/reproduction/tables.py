@@ -38,18 +38,18 @@ from multilogger.components.reproduction.tables.studies import (
     logger_study_rows,
 )
 from multilogger.components.reproduction.tables.sweeps import AXES, FIGURES, SweepRow, sweep_rows
+from multilogger.components.text import TextRows
 from multilogger.flows.reproduction.method_tables import (
     method_tables,
     noted_lines,
     one_of_notes,
     one_of_tables,
 )
-from multilogger.flows.terminal.terminal import Rows
 
 CLAIMS = "Claims of the paper: the difference over seeds, and whether the claim holds"
 
 
-def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
+def reproduction_tables(reproduction: Reproduction) -> dict[str, TextRows]:
     """Rows by title."""
     title = f"Table 2: {HAMMING.words.expected} on test (EXP)"
     tables = method_tables(title, table2_rows(reproduction), True)
@@ -67,7 +67,7 @@ def reproduction_tables(reproduction: Reproduction) -> dict[str, Rows]:
     return {title: rows for title, rows in tables.items() if rows}
 
 
-def _claims(reproduction: Reproduction) -> Rows:
+def _claims(reproduction: Reproduction) -> TextRows:
     """A row for what is compared, a column for each preset."""
     claims = judged_claims(reproduction)
     presets = claim_presets(claims)
@@ -98,14 +98,14 @@ def _who(row: SweepRow | ChoiceRow | LoggerStudyRow) -> dict[str, str]:
     return {"dataset": row.dataset, "method": row.method, "preset": preset_title(row.preset)}
 
 
-def _told_apart(rows: Rows) -> Rows:
+def _told_apart(rows: TextRows) -> TextRows:
     """Rows with a column `preset` if there are several presets, else without it."""
     if len({row["preset"] for row in rows}) > 1:
         return rows
     return [{name: text for name, text in row.items() if name != "preset"} for row in rows]
 
 
-def _additivity(reproduction: Reproduction) -> Rows:
+def _additivity(reproduction: Reproduction) -> TextRows:
     return [
         {
             "dataset": row.dataset,
@@ -116,7 +116,7 @@ def _additivity(reproduction: Reproduction) -> Rows:
     ]
 
 
-def _sweep(reproduction: Reproduction, figure: str) -> Rows:
+def _sweep(reproduction: Reproduction, figure: str) -> TextRows:
     return _told_apart(
         [
             {
@@ -132,7 +132,7 @@ def _sweep(reproduction: Reproduction, figure: str) -> Rows:
     )
 
 
-def _choices(reproduction: Reproduction) -> Rows:
+def _choices(reproduction: Reproduction) -> TextRows:
     return _told_apart(
         [
             {
@@ -148,7 +148,7 @@ def _choices(reproduction: Reproduction) -> Rows:
     )
 
 
-def _loggers(reproduction: Reproduction) -> Rows:
+def _loggers(reproduction: Reproduction) -> TextRows:
     return _told_apart(
         [
             {
@@ -163,7 +163,7 @@ def _loggers(reproduction: Reproduction) -> Rows:
     )
 
 
-def _constraint(reproduction: Reproduction) -> Rows:
+def _constraint(reproduction: Reproduction) -> TextRows:
     return [
         {
             "dataset": row.dataset,

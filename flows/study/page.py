@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from multilogger.components.text import html_table
-from multilogger.flows.terminal.terminal import Rows
+from multilogger.components.text import TextRows, html_table
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; color: #222; }
@@ -17,7 +16,7 @@ code, pre { background: #f4f4f4; padding: .1rem .3rem; }
 
 
 def study_page(
-    title: str, conclusion: Sequence[str], tables: Mapping[str, Rows], notes: Sequence[str], command: str
+    title: str, conclusion: Sequence[str], tables: Mapping[str, TextRows], notes: Sequence[str], command: str
 ) -> str:
     """The conclusion first, then the tables, then how it was done."""
     parts = [f"<h1>{escape(title)}</h1>"]

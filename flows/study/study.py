@@ -10,6 +10,7 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
 from multilogger.components.datasets.registry import actions_text
+from multilogger.components.text import TextRows
 from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
@@ -20,7 +21,7 @@ from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.plan import USUAL_METHODS, study_cells
 from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
-from multilogger.flows.terminal.terminal import Rows, to_markdown
+from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.progress import tick_off
 from multilogger.tasks.engine.runner import Lookup
@@ -36,7 +37,7 @@ METHODS_TITLE, LOGGERS_TITLE = "Methods", "Loggers on the same test rows"
 class Studied:
     """What a study found, where its files are, and the MLflow run that has them too."""
 
-    tables: dict[str, Rows]
+    tables: dict[str, TextRows]
     conclusion: list[str]
     champion: str
     out: Path
@@ -106,8 +107,8 @@ def _studied(cells: list[Cell], done: CellsDone, store: Store) -> list[StudiedCe
     return found
 
 
-def _tables(cells: list[StudiedCell]) -> dict[str, Rows]:
-    tables: dict[str, Rows] = {METHODS_TITLE: study_rows(cells)}
+def _tables(cells: list[StudiedCell]) -> dict[str, TextRows]:
+    tables: dict[str, TextRows] = {METHODS_TITLE: study_rows(cells)}
     best = chosen(cells)
     if best is not None and best.held_out is not None:
         tables[LOGGERS_TITLE] = logger_rows(best.held_out)
@@ -139,7 +140,7 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
     return lines
 
 
-def _csv(rows: Rows) -> str:
+def _csv(rows: TextRows) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

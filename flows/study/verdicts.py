@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from multilogger.components.reproduction.results import CellResult
 from multilogger.components.reproduction.statistics import mean_over_seeds
+from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.held_out import (
     GAIN,
     difference_text,
@@ -17,7 +18,6 @@ from multilogger.flows.pipelines.held_out import (
     unit_of,
     verdict,
 )
-from multilogger.flows.terminal.terminal import Rows
 from multilogger.tasks.own_log.estimate import HeldOut
 
 
@@ -59,7 +59,7 @@ def by_method(cells: Sequence[StudiedCell]) -> dict[str, list[StudiedCell]]:
     return found
 
 
-def study_rows(cells: Sequence[StudiedCell]) -> Rows:
+def study_rows(cells: Sequence[StudiedCell]) -> TextRows:
     """One line per method, the one to choose first; every line has every column."""
     groups = sorted(by_method(cells).values(), key=lambda group: min(map(_order, group)))
     rows = [_row(group) for group in groups]
@@ -99,7 +99,7 @@ def _over_seeds(values: Sequence[float]) -> str:
     return f"{mean.mean:.4f}" if mean.half_width is None else f"{mean.mean:.4f} ± {mean.half_width:.4f}"
 
 
-def logger_rows(found: HeldOut) -> Rows:
+def logger_rows(found: HeldOut) -> TextRows:
     """What the loggers themselves brought on the same rows."""
     show = unit_of(found)
     return [

@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
 from typing import Self
 
 from rich import box
@@ -11,10 +10,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-Rows = Sequence[Mapping[str, str]]
+from multilogger.components.text import TextRows
 
 
-def to_markdown(rows: Rows) -> str:
+def to_markdown(rows: TextRows) -> str:
     """Rows as a Markdown table."""
     columns = list(rows[0])
     lines = [columns, ["---"] * len(columns), *([row[c] for c in columns] for row in rows)]
@@ -97,7 +96,7 @@ class Terminal:
     def say(self, line: str) -> None:
         self.err.print(line, highlight=False, soft_wrap=True, markup=False)
 
-    def table(self, title: str, rows: Rows) -> None:
+    def table(self, title: str, rows: TextRows) -> None:
         """Print rows under a title, numbers to the right."""
         table = Table(box=box.SIMPLE_HEAD)
         for column in rows[0]:

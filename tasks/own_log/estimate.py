@@ -46,7 +46,7 @@ class EstimateSettings(StageSettings):
     bootstrap_seed: int = Field(default=0, ge=0, description="draws resamples and folds")
 
 
-class Range(BaseModel):
+class WithInterval(BaseModel):
     """A number and its interval; null where there is none."""
 
     model_config = ConfigDict(frozen=True)
@@ -68,11 +68,11 @@ class HeldOut(BaseModel):
     rows: int
     contexts: int
     level: float
-    policy: Range
-    loggers: dict[str, Range]
+    policy: WithInterval
+    loggers: dict[str, WithInterval]
     best: str
-    difference: Range
-    differences: dict[str, Range] = {}
+    difference: WithInterval
+    differences: dict[str, WithInterval] = {}
     trusted: bool
     sentence: str
     warnings: tuple[str, ...]
@@ -207,8 +207,8 @@ def _report(
     )
 
 
-def _range(parts: dict[str, float]) -> Range:
-    return Range(**{name: _finite(value) for name, value in parts.items()})
+def _range(parts: dict[str, float]) -> WithInterval:
+    return WithInterval(**{name: _finite(value) for name, value in parts.items()})
 
 
 def _finite(value: float | None) -> float | None:

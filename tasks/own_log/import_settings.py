@@ -13,7 +13,7 @@ from multilogger.components.own_log.mapping import Mapping as LogMapping
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import SplitBy, SplitPlan, check_split
+from multilogger.components.own_log.split import SideBy, SplitPlan, check_split
 from multilogger.components.own_log.survey import Stated, stated_by
 from multilogger.tasks.engine.stage import Name, StageSettings
 
@@ -68,7 +68,7 @@ class ImportLogSettings(StageSettings):
     split_column: str | None = Field(
         default=None, description="column that says train, validation or test, or true for test"
     )
-    split_by: SplitBy | None = Field(
+    split_by: SideBy | None = Field(
         default=None, description="context, time or given; default: given if a column says it, else context"
     )
     split_seed: int = Field(default=0, ge=0, description="draws the split; the same for all seeds of a study")
@@ -136,7 +136,7 @@ class ImportLogSettings(StageSettings):
 
     @property
     def plan(self) -> SplitPlan:
-        usual = SplitBy.CONTEXT if self.split_column is None else SplitBy.GIVEN
+        usual = SideBy.CONTEXT if self.split_column is None else SideBy.GIVEN
         return SplitPlan(self.split_by or usual, self.test, self.validation, self.split_seed)
 
     def stated(self, source: OpenSource) -> Stated:

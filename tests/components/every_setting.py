@@ -15,8 +15,7 @@ from multilogger.components.learners.learn import Learned
 from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.methods import METHODS, reads
 from multilogger.components.learners.reg.method import WeightedRegSettings
-from multilogger.components.learners.smooth.ix import IxSettings
-from multilogger.components.learners.smooth.ls import LsSettings
+from multilogger.components.learners.smooth.method import IxSettings, LsSettings
 from multilogger.components.learners.training.loop import OnEpoch
 from multilogger.components.learners.training.objectives import Rules, rules_of
 from multilogger.components.learners.training.settings import Settings, settings_about

@@ -14,7 +14,7 @@ from multilogger.components.policies.policy import LearnedPolicy
 from multilogger.tasks.engine.artifact import Artifact, manifest_of
 from multilogger.tasks.engine.progress import SilentBar, watched_by
 from multilogger.tasks.engine.stage_run import StageRun
-from multilogger.tasks.policy_checks.additivity import additivity_p_value, check_additivity
+from multilogger.tasks.policy_checks import additivity_p_value, check_additivity
 from tests.components.learners.loss_models.test_additivity import LABELS, make_log
 
 

@@ -33,7 +33,7 @@ from multilogger.tasks.log_files import open_learner_log
 from multilogger.tasks.own_log.estimate import EstimateSettings, estimate_policy
 from multilogger.tasks.own_log.import_log import import_log
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
-from multilogger.tasks.policy_checks.blind import FILE, Sight, judged_logits
+from multilogger.tasks.policy_checks import BLIND_FILE, Sight, judged_logits
 from tests.components.conftest import make_training_log, write_training_log
 from tests.components.learners.auto.test_contest import QUICK, of_pairs
 from tests.tasks.conftest import make
@@ -87,13 +87,13 @@ def test_a_policy_that_knows_its_rows_is_not_praised(method: str, shop: Artifact
 
 def test_who_did_not_learn_from_them_is_judged_as_it_is(shop: Artifact, tmp_path: Path) -> None:
     policy, scores = learned_from(shop, tmp_path, "dm", fit_all=False)
-    assert FILE not in policy.files
+    assert BLIND_FILE not in policy.files
     assert load_evaluation(scores).sight is Sight.NONE
 
 
 def test_without_its_blind_part_it_is_no_candidate(shop: Artifact, tmp_path: Path) -> None:
     policy, scores = learned_from(shop, tmp_path, "dm", fit_all=True)
-    bare = policy.model_copy(update={"files": {n: f for n, f in policy.files.items() if n != FILE}})
+    bare = policy.model_copy(update={"files": {n: f for n, f in policy.files.items() if n != BLIND_FILE}})
     rows = open_learner_log(shop, shop, shop, policies=False)
     assert judged_logits(bare, load_learned(bare), rows.x).sight is Sight.ALL
     seen = load_evaluation(scores).model_copy(update={"sight": Sight.ALL})

@@ -10,7 +10,7 @@ from multilogger.tasks.engine.artifact import Artifact, manifest_of
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.learn import learn_policy
 from multilogger.tasks.learn_settings import LearnSettings
-from multilogger.tasks.policy_checks.calibration import calibration_found, check_calibration
+from multilogger.tasks.policy_checks import calibration_found, check_calibration
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, train_loggers
 from tests.components.learners.loss_models.test_calibration import make_log

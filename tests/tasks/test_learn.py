@@ -17,7 +17,7 @@ from multilogger.tasks.engine.stage_run import read_json
 from multilogger.tasks.learn import learn_policy, load_learned, reads_policies
 from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import count_log
-from multilogger.tasks.policy_checks.guard import guard_note
+from multilogger.tasks.policy_checks import guard_note
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, load_scores, train_loggers
 from tests.components.every_setting import EverySetting

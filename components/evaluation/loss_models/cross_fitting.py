@@ -51,7 +51,7 @@ class LogShape:
     folds: Folds
 
 
-class CrossFitted(Protocol):
+class CrossFittedModel(Protocol):
     """A model that sees all rows in order, is fitted once, and predicts each from folds that it is not in."""
 
     @property

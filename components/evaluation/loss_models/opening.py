@@ -7,10 +7,10 @@ import numpy as np
 
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.evaluation.loss_models.cross_fitting import Apart, CrossFitted, LogShape
+from multilogger.components.evaluation.loss_models.cross_fitting import Apart, CrossFittedModel, LogShape
 
 Advance = Callable[[float], None]
-Build = Callable[[LogShape, np.random.Generator, Apart | None, Advance], CrossFitted]
+Build = Callable[[LogShape, np.random.Generator, Apart | None, Advance], CrossFittedModel]
 
 
 class DrModel(StrEnum):
@@ -26,7 +26,7 @@ def _labels(kind: DrModel) -> Build:
 
     def build(
         shape: LogShape, rng: np.random.Generator, apart: Apart | None, advance: Advance
-    ) -> CrossFitted:
+    ) -> CrossFittedModel:
         from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
 
         if kind is DrModel.RIDGE:
@@ -41,7 +41,7 @@ def _one_of(kind: DrModel) -> Build:
 
     def build(
         shape: LogShape, rng: np.random.Generator, apart: Apart | None, advance: Advance
-    ) -> CrossFitted:
+    ) -> CrossFittedModel:
         from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
 
         if kind is DrModel.RIDGE:
@@ -65,7 +65,7 @@ def open_loss_model(
     rng: np.random.Generator,
     apart: Apart | None = None,
     advance: Advance = lambda _: None,
-) -> CrossFitted:
+) -> CrossFittedModel:
     """A model that is still to see the rows; `apart` reads features where they do not stand in the rows."""
     known = MODELS[space.name]
     if kind not in known:

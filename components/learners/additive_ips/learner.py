@@ -24,8 +24,7 @@ from multilogger.components.estimators.additive_weights import (
 )
 from multilogger.components.learners.additive_ips.method import AdditiveIpsSettings, Family
 from multilogger.components.learners.reg.divergence_estimator import check_loggers_known
-from multilogger.components.learners.smooth.mean_of import mean_of
-from multilogger.components.learners.training.batch_learner import BatchLearner
+from multilogger.components.learners.training.batch_learner import BatchLearner, mean_of
 from multilogger.components.learners.training.objectives import NAIVE
 from multilogger.components.learners.training.record import EpochRecord, OwnRisks, Risk
 from multilogger.components.learners.training.row_batches import RowBatch

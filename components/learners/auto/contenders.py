@@ -17,7 +17,7 @@ from multilogger.components.learners.exact.method import (
     WeightedExactSettings,
 )
 from multilogger.components.learners.loss_models.settings import Start
-from multilogger.components.learners.smooth.ls import LS, LsSettings
+from multilogger.components.learners.smooth.method import LS, LsSettings
 from multilogger.components.learners.training.method import Method
 from multilogger.components.learners.training.network_learner import CLONED_ROWS
 from multilogger.components.learners.training.settings import Settings

@@ -23,12 +23,11 @@ from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import densify
 from multilogger.components.log.reading import thin_log
 from multilogger.components.loggers.crf import fit_crf
+from multilogger.components.loggers.linear import WIDEST, least_norm_map
 from multilogger.components.policies.network_size import LINEAR, NetworkSize
 from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
 from multilogger.components.policies.policy import Standardisation, network_logits
 
-WIDEST = 5000  # the shorter side of a least-squares problem; beyond it a logger has no linear form
-NEGLIGIBLE = 1e-12  # of the largest singular value
 SAME = 1e-3  # in any probability: then it is the logger itself
 COPY_SIZE = NetworkSize((128,), batch_norm=False)
 FEWEST_PASSES = 30
@@ -64,22 +63,11 @@ def logger_policy(log: LearnerLog, logger: int, seed: int) -> LoggerPolicy:
 
 
 def _linear(log: LearnerLog, logits: Matrix) -> LoggerPolicy | None:
-    """The linear map of contexts nearest to given logits (m, size), None if it is not the same.
-
-    A regularised linear logger is a sum of contexts, so that the solution of least norm finds it also where
-    there are fewer contexts than features.
-    """
+    """The linear map of contexts nearest to given logits (m, size), None if it is not the same."""
     if min(log.x.shape) > WIDEST:
         return None
     x = np.asarray(append_constant(densify(log.x)), dtype=np.float64)
-    if x.shape[1] <= x.shape[0]:
-        norms = np.linalg.norm(x, axis=0)
-        norms[norms == 0] = 1.0
-        unit = x / norms
-        weights = np.linalg.lstsq(unit.T @ unit, unit.T @ logits, NEGLIGIBLE)[0] / norms[:, None]
-    else:
-        weights = x.T @ np.linalg.lstsq(x @ x.T, logits, NEGLIGIBLE)[0]
-    found = _network(log, weights.T)
+    found = _network(log, least_norm_map(x, logits).T)
     off = np.abs(log.space.probabilities(found.logits) - log.space.probabilities(logits))
     if not np.isfinite(found.logits).all() or float(off.max()) > SAME:
         return None

@@ -16,7 +16,7 @@ from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import Chunk, PolicyTable, StreamedLog
-from multilogger.components.log.memory import LogPart
+from multilogger.components.log.memory import SideRows
 
 
 class SplitRisks(NamedTuple):
@@ -47,7 +47,7 @@ class Influence(Protocol):
 class MemoryInfluence:
     """From rows in memory."""
 
-    def __init__(self, train: LogPart, validation: LogPart, clip: float) -> None:
+    def __init__(self, train: SideRows, validation: SideRows, clip: float) -> None:
         self.train, self.validation, self.clip = train, validation, clip
         self._start = np.zeros(len(validation.delta))
 
@@ -67,7 +67,7 @@ class MemoryInfluence:
             found.append(Compared(float(values.mean()), error))
         return found
 
-    def _values(self, part: LogPart, model: FoldedModel, logits: Matrix) -> Vector:
+    def _values(self, part: SideRows, model: FoldedModel, logits: Matrix) -> Vector:
         logged = model.logged(part.context, part.action)
         modelled = ModelledLoss(logged, model.expected(logits)[part.context])
         rows = part.average_rows(part.under(logits), self.clip)

@@ -17,7 +17,7 @@ from multilogger.components.learners.training.objectives import BALANCED
 from multilogger.components.learners.training.row_batches import PaddedGroups, StreamedRows
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog, StreamedLog
-from multilogger.components.log.memory import LogPart
+from multilogger.components.log.memory import SideRows
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PolicyRows(Protocol):
 class MemoryPolicyRows:
     """Rows in memory, in groups of one context."""
 
-    def __init__(self, part: LogPart, context_batch: int, generator: torch.Generator) -> None:
+    def __init__(self, part: SideRows, context_batch: int, generator: torch.Generator) -> None:
         self.part, self.context_batch, self.generator = part, context_batch, generator
         self.groups = PaddedGroups.of(part.context)
         self.action = self.groups.gather(part.space.torch.actions(part.action))

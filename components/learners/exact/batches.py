@@ -12,7 +12,7 @@ from multilogger.components.learners.training.row_batches import StreamedRows, T
 from multilogger.components.learners.training.settings import BatchSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog, StreamedLog
-from multilogger.components.log.memory import LogPart
+from multilogger.components.log.memory import SideRows
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SortedRows:
     count: Tensor
 
     @classmethod
-    def of(cls, part: LogPart, contexts: int) -> "SortedRows":
+    def of(cls, part: SideRows, contexts: int) -> "SortedRows":
         count = np.bincount(part.context, minlength=contexts)
         return cls(
             rows=TensorRows.of(part),

@@ -23,7 +23,7 @@ from multilogger.components.learners.judging.verdict import (
     structure_gain,
 )
 from multilogger.components.learners.loss_models.additive import base_rates
-from multilogger.components.learners.loss_models.additive_rows import RowSums
+from multilogger.components.learners.loss_models.additive_rows import LoggerProducts
 from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.lots import lots
@@ -153,5 +153,5 @@ def _flat(log: LearnerLog) -> Matrix:
             moments[j] += signs[own].T @ target[own]
             squares[j] += float(target[own] @ target[own])
             counts[j] += float(own.sum())
-    rates = base_rates(RowSums(*map(torch.from_numpy, (products, moments, squares, counts))))
+    rates = base_rates(LoggerProducts(*map(torch.from_numpy, (products, moments, squares, counts))))
     return rates.numpy()[None, :]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from multilogger.components.actions.torch_labels import TorchLabels
-from multilogger.components.learners.loss_models.additive_rows import AdditiveRows, RowSums
+from multilogger.components.learners.loss_models.additive_rows import AdditiveRows, LoggerProducts
 from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.form import AdditiveForm
 from multilogger.components.learners.loss_models.settings import AdditiveSettings, Start
@@ -88,7 +88,7 @@ PRIOR_ROWS = 1.0  # that speak for the same rate of all labels
 ROUNDS = 10
 
 
-def base_rates(sums: RowSums) -> Tensor:
+def base_rates(sums: LoggerProducts) -> Tensor:
     """The p (q,) that fits all rows best, whatever their context; rows weigh by how little they scatter."""
     labels = sums.moments.shape[1]
     spread = torch.ones_like(sums.squares)

@@ -55,10 +55,10 @@ class AdditiveRows(Protocol):
         `among` (g,) marks the groups to look at; NaN for a logger that has no row there.
         """
 
-    def sums(self) -> "RowSums": ...
+    def sums(self) -> "LoggerProducts": ...
 
 
-class RowSums(NamedTuple):
+class LoggerProducts(NamedTuple):
     """Sums over the rows of each logger: of z z' (J, q, q), z t (J, q), t^2 (J,) and 1 (J,)."""
 
     products: Tensor
@@ -96,11 +96,11 @@ class GroupedRows:
             present = present & among[:, None]
         return torch.stack([excess[present & (self.logger == j)].mean() for j in range(self.loggers)])
 
-    def sums(self) -> RowSums:
+    def sums(self) -> LoggerProducts:
         flat = self.rows.present > 0
         signs, target, logger = self.signs[flat].double(), self.target[flat].double(), self.logger[flat]
         own = [logger == j for j in range(self.loggers)]
-        return RowSums(
+        return LoggerProducts(
             torch.stack([signs[j].T @ signs[j] for j in own]),
             torch.stack([signs[j].T @ target[j] for j in own]),
             torch.stack([target[j].square().sum() for j in own]),
@@ -188,10 +188,12 @@ class ContextMoments:
         spread = (counts * (here * (1.0 - here)).sum(dim=1)).sum(dim=1)
         return ((self.squared_residuals(here, among) - spread) / counts.sum(dim=1)).to(p.dtype)
 
-    def sums(self) -> RowSums:
+    def sums(self) -> LoggerProducts:
         blocks = torch.split(torch.arange(len(self.context)), BLOCK_CONTEXTS)
         products = torch.stack([self.products(block).sum(dim=1) for block in blocks]).sum(dim=0)
-        return RowSums(products, self.moments.sum(dim=1), self.squares.sum(dim=1), self.counts.sum(dim=1))
+        return LoggerProducts(
+            products, self.moments.sum(dim=1), self.squares.sum(dim=1), self.counts.sum(dim=1)
+        )
 
     def total_score(self, p: Matrix) -> float:
         """sum_i r_i^2 over all rows, with p (m, q) at all contexts."""

@@ -18,7 +18,7 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import marginals, pair_scores
 from multilogger.components.datasets.labelled_data import Features, LabelledData
 from multilogger.components.learners.loss_models.form import additive_loss
-from multilogger.components.log.memory import LogPart, TrainingLog
+from multilogger.components.log.memory import SideRows, TrainingLog
 from multilogger.components.loggers.crf import fit_crf
 from multilogger.components.loggers.linear import LinearPolicy
 
@@ -105,7 +105,7 @@ class _Block:
 
 
 def _blocks(
-    part: LogPart, rows: NDArray[np.intp], p: Matrix, chances: list[Matrix], pairs: NDArray[np.intp]
+    part: SideRows, rows: NDArray[np.intp], p: Matrix, chances: list[Matrix], pairs: NDArray[np.intp]
 ) -> Iterator[_Block]:
     """Features (b, 2P) and residuals (b,) of the given rows, some at a time."""
     table = np.stack(chances)
@@ -120,7 +120,7 @@ def _blocks(
 
 
 def _fit_direction(
-    part: LogPart,
+    part: SideRows,
     rows: NDArray[np.intp],
     p: Matrix,
     chances: list[Matrix],
@@ -145,7 +145,7 @@ def _fit_direction(
     return direction
 
 
-def _precisions(part: LogPart, p: Matrix) -> Vector:
+def _precisions(part: SideRows, p: Matrix) -> Vector:
     """1 / mean squared residual of each logger: (J,)."""
     squares = np.square(part.delta - additive_loss(p[part.context], part.action))
     means = np.bincount(part.logger, squares, minlength=len(part.counts)) / part.counts

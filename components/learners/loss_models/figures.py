@@ -13,7 +13,7 @@ from multilogger.components.estimators.weights import WeightRule, importance_wei
 from multilogger.components.learners.loss_models.form import FoldedModel, LossForm
 from multilogger.components.learners.training.record import Risk
 from multilogger.components.log.disk import PolicyTable, StreamedLog
-from multilogger.components.log.memory import LogPart
+from multilogger.components.log.memory import SideRows
 
 
 class ModelFigures(NamedTuple):
@@ -48,7 +48,7 @@ class TrainingSums(Protocol):
 class MemoryFigures:
     """From rows in memory."""
 
-    def __init__(self, form: LossForm, train: LogPart, validation: LogPart) -> None:
+    def __init__(self, form: LossForm, train: SideRows, validation: SideRows) -> None:
         self.form, self.train, self.validation = form, train, validation
 
     def score(self, p: Matrix) -> float:
@@ -109,6 +109,6 @@ class StreamedFigures:
         return [Risk.of(equal_estimate(own, self_normalised=True)) for own in moments]
 
 
-def predictions(part: LogPart, model: FoldedModel, logits: Matrix) -> ModelledLoss:
+def predictions(part: SideRows, model: FoldedModel, logits: Matrix) -> ModelledLoss:
     """What a model says of rows, under the policy of given logits (m, size)."""
     return ModelledLoss(model.logged(part.context, part.action), model.expected(logits)[part.context])

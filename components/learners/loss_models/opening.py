@@ -21,12 +21,12 @@ from multilogger.components.learners.loss_models.choice import ChoiceModel, Cont
 from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.figures import LossFigures, MemoryFigures, StreamedFigures
 from multilogger.components.learners.loss_models.form import FORMS
-from multilogger.components.learners.loss_models.pair_sums import PairSums, Rows
+from multilogger.components.learners.loss_models.pair_sums import PairRows, PairSums
 from multilogger.components.learners.loss_models.settings import LossModelSettings, Start
-from multilogger.components.learners.loss_models.starts import Surroundings, begin, plans_of
+from multilogger.components.learners.loss_models.starts import StartingPoint, begin, plans_of
 from multilogger.components.learners.loss_models.truth import LabelsModel, TruthFigures
 from multilogger.components.log.disk import Chunk, LearnerLog, StreamedLog
-from multilogger.components.log.memory import LogPart
+from multilogger.components.log.memory import SideRows
 from multilogger.components.policies.policy import Standardisation
 
 
@@ -92,7 +92,7 @@ def fit_loss_model(
     model = view.build(x, view.rows, size, settings, generator)
     if settings.start is Start.SCRATCH or isinstance(model, ContestedModel):
         return model
-    around = Surroundings(standardisation, view.space.torch, view.best_logits)
+    around = StartingPoint(standardisation, view.space.torch, view.best_logits)
     plans = plans_of(settings.start, around)
     others = [view.build(x, view.rows, size, settings, generator, model.fold) for _ in plans[1:]]
     candidates = [model, *others]
@@ -114,7 +114,7 @@ def _pairs(log: LearnerLog, every_row: bool) -> PairSums:
     return PairSums.of([_columns(log.rows_of(every_row))], log.space.size)
 
 
-def _columns(rows: LogPart | Chunk) -> Rows:
+def _columns(rows: SideRows | Chunk) -> PairRows:
     return rows.context, rows.action, rows.delta
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.learners.loss_models.form import log_loss
 
-Rows = tuple[NDArray[np.int64], Actions, Vector]
+PairRows = tuple[NDArray[np.int64], Actions, Vector]
 """Context, action and loss of some rows, (n,) each."""
 MERGED_PAIRS = 1_000_000  # waiting ones are summed up when there are this many
 ENOUGH_CHANCES = 10.0  # contradictions that independent actions would have shown on average
@@ -37,7 +37,7 @@ class PairSums:
     loss: Vector
 
     @classmethod
-    def of(cls, rows: Iterable[Rows], actions: int) -> "PairSums":
+    def of(cls, rows: Iterable[PairRows], actions: int) -> "PairSums":
         """From one pass over rows in any lots."""
         kept: Matrix = np.empty((3, 0))
         waiting: list[Matrix] = []

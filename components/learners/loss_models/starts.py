@@ -16,11 +16,10 @@ from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.training.network_learner import COPY_STEPS, clone, shuffled
 from multilogger.components.learners.training.settings import WarmStartSettings
+from multilogger.components.loggers.linear import WIDEST, least_norm_map
 from multilogger.components.policies.blends import REACH, LinearLogits, StartedNetwork
 from multilogger.components.policies.policy import Standardisation
 
-WIDEST = 5000  # the shorter side of a least-squares problem; beyond it a logger has no linear copy
-NEGLIGIBLE = 1e-12  # of the largest singular value
 COPY_RATE = 3e-3
 
 
@@ -35,7 +34,7 @@ class Plan(NamedTuple):
         return f"{self.start}, common scale" if self.common else str(self.start)
 
 
-class Surroundings(NamedTuple):
+class StartingPoint(NamedTuple):
     """What networks may begin from: the best logger's logits on all contexts (m, size), if it is known."""
 
     standardisation: Standardisation
@@ -54,14 +53,14 @@ PLANS = (
 )
 
 
-def plans_of(start: Start, around: Surroundings) -> tuple[Plan, ...]:
+def plans_of(start: Start, around: StartingPoint) -> tuple[Plan, ...]:
     """What a setting asks for; without a known logger the starts that need none."""
     asked = PLANS if start in (Start.BEST, Start.BLEND) else (Plan(start),)
     known = around.logits is not None
     return tuple(plan for plan in asked if known or plan.start is Start.RATES) or (Plan(Start.RATES),)
 
 
-def begin(model: LossEnsemble, plan: Plan, around: Surroundings) -> None:
+def begin(model: LossEnsemble, plan: Plan, around: StartingPoint) -> None:
     """Give a model that is still to be fitted networks that begin as planned."""
     features, size = model.x.shape[1], model.settings.policy_size
     adds = plan.start is Start.ADD and around.logits is not None
@@ -110,24 +109,14 @@ def common_scale(x: Tensor, standardisation: Standardisation) -> Tensor:
     return (scale / level if level > 0 else torch.ones_like(scale)).float()
 
 
-def linear_logits(x: Tensor, around: Surroundings) -> LinearLogits | None:
-    """The linear map of standardised contexts (m, d) nearest to the best logger's logits, of least norm.
-
-    A regularised linear logger is its own: its weights are a sum of contexts as they came, so that the
-    solution of least norm finds them also where there are fewer contexts than features.
-    """
+def linear_logits(x: Tensor, around: StartingPoint) -> LinearLogits | None:
+    """The linear map of standardised contexts (m, d) nearest to the best logger's logits."""
     if around.logits is None or min(x.shape) > WIDEST:
         return None
     own = around.standardisation
     mean, scale = own.mean.astype(np.float64), own.scale.astype(np.float64)
     raw = np.hstack([x.double().numpy() * scale + mean, np.ones((len(x), 1))])
-    if raw.shape[1] <= raw.shape[0]:
-        norms = np.linalg.norm(raw, axis=0)
-        norms[norms == 0] = 1.0  # a feature that is always 0 has no say
-        unit = raw / norms
-        weights = np.linalg.lstsq(unit.T @ unit, unit.T @ around.logits, NEGLIGIBLE)[0] / norms[:, None]
-    else:
-        weights = raw.T @ np.linalg.lstsq(raw @ raw.T, around.logits, NEGLIGIBLE)[0]
+    weights = least_norm_map(raw, around.logits)
     slope, level = weights[:-1].T, weights[-1]
     return LinearLogits(
         torch.from_numpy((slope * scale).astype(np.float32)),

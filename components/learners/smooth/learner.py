@@ -13,10 +13,8 @@ from torch import Tensor
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.smoothing import implicit_weights, log_smoothed, usual_smoothing
 from multilogger.components.estimators.weights import importance_weights
-from multilogger.components.learners.smooth.ix import IxSettings
-from multilogger.components.learners.smooth.ls import LsSettings
-from multilogger.components.learners.smooth.mean_of import mean_of
-from multilogger.components.learners.training.batch_learner import BatchLearner
+from multilogger.components.learners.smooth.method import IxSettings, LsSettings
+from multilogger.components.learners.training.batch_learner import BatchLearner, mean_of
 from multilogger.components.learners.training.objectives import BALANCED
 from multilogger.components.learners.training.record import FINITE_CLIP, EpochRecord, OwnRisks, Risk
 from multilogger.components.learners.training.row_batches import RowBatch

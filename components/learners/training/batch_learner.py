@@ -1,18 +1,22 @@
 """A network policy that descends a risk in mini-batches of rows: the outer loop of Algorithm 1."""
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from multilogger.components.actions.arrays import Vector
 from multilogger.components.learners.training.network_learner import RiskLearner, open_measure
 from multilogger.components.learners.training.objectives import Objective, Rules, rules_of
-from multilogger.components.learners.training.record import EpochRecord
+from multilogger.components.learners.training.record import EpochRecord, Risk
 from multilogger.components.learners.training.row_batches import RowBatch, open_rows
 from multilogger.components.learners.training.settings import DescentSettings
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
+from multilogger.components.log.lots import Lot, lots
 
 
 class BatchLearner(RiskLearner):
@@ -81,3 +85,16 @@ class BatchLearner(RiskLearner):
         self.forget()
         self.restore_network(state)
         self.rows.restore(state.below("rows"))
+
+
+def mean_of(log: LearnerLog, validation: bool, values: Callable[[Lot], Vector]) -> Risk:
+    """The mean of a value of each row of one side, with the standard error of independent rows."""
+    count, total, squares = 0, 0.0, 0.0
+    for rows in lots(log, validation):
+        found = values(rows)
+        count += len(found)
+        total += float(found.sum())
+        squares += float(found @ found)
+    mean = total / count
+    spread = max(0.0, squares / count - mean**2) / max(1, count - 1)
+    return Risk(mean, math.sqrt(spread) if count > 1 else math.nan)

@@ -86,7 +86,7 @@ Example = tuple[Tensor, Tensor]
 """Contexts by number (n,), and for each the action, or the probabilities (n, size) of actions."""
 
 
-class Spread(NamedTuple):
+class LoggerWeights(NamedTuple):
     """Raw weights h/h_j of one logger: S_j, the effective sample size over n_j, the largest, and n_j."""
 
     mean: float
@@ -119,11 +119,11 @@ class Snapshot(ContextSnapshot, ABC):
         """The self-normalised balanced estimate on the validation split."""
 
     @abstractmethod
-    def train_spreads(self) -> tuple[Spread, ...]:
+    def train_spreads(self) -> tuple[LoggerWeights, ...]:
         """The weights of each logger's training rows."""
 
     @abstractmethod
-    def validation_spreads(self) -> tuple[Spread, ...]:
+    def validation_spreads(self) -> tuple[LoggerWeights, ...]:
         """The weights of each logger's validation rows."""
 
 

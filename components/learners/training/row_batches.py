@@ -17,7 +17,7 @@ from multilogger.components.learners.training.settings import BatchSettings
 from multilogger.components.learners.training.shuffle import Records, streamed_batches
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog, StreamedLog
-from multilogger.components.log.memory import LogPart
+from multilogger.components.log.memory import SideRows
 
 MOST_ROWS = 16  # of one group; a context with more of them makes several groups
 
@@ -34,7 +34,7 @@ class TensorRows:
     by_logger: tuple[Tensor, ...]
 
     @classmethod
-    def of(cls, part: LogPart) -> "TensorRows":
+    def of(cls, part: SideRows) -> "TensorRows":
         def number(column: NDArray[np.generic]) -> Tensor:
             return torch.from_numpy(column.astype(np.float32))
 

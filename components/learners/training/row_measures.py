@@ -19,12 +19,12 @@ from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.moments import LoggerMoments, unit
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, importance_weights
-from multilogger.components.learners.training.measure import Example, Measure, Snapshot, Spread
+from multilogger.components.learners.training.measure import Example, LoggerWeights, Measure, Snapshot
 from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.record import FINITE_CLIP, Risk
 from multilogger.components.learners.training.settings import LossShift
 from multilogger.components.log.disk import PolicyTable, StreamedLog
-from multilogger.components.log.memory import LogPart, TrainingLog
+from multilogger.components.log.memory import SideRows, TrainingLog
 
 
 class MemorySnapshot(Snapshot):
@@ -63,10 +63,10 @@ class MemorySnapshot(Snapshot):
         rows = self._measure.validation.average_rows(self.validation)
         return Risk.of(equal_estimate(rows, self_normalised=True))
 
-    def train_spreads(self) -> tuple[Spread, ...]:
+    def train_spreads(self) -> tuple[LoggerWeights, ...]:
         return _spreads(self._measure.train, self.train)
 
-    def validation_spreads(self) -> tuple[Spread, ...]:
+    def validation_spreads(self) -> tuple[LoggerWeights, ...]:
         return _spreads(self._measure.validation, self.validation)
 
 
@@ -97,10 +97,10 @@ class MemoryMeasure(Measure):
             yield torch.from_numpy(context[chosen]), self.space.actions(action[chosen])
 
 
-def _spreads(part: LogPart, batch: LoggedBatch) -> tuple[Spread, ...]:
+def _spreads(part: SideRows, batch: LoggedBatch) -> tuple[LoggerWeights, ...]:
     weights = importance_weights(batch.log_target, batch.log_propensity, FINITE_CLIP)
     loggers = [weights[rows] for rows in part.by_logger]
-    return tuple(Spread(float(w.mean()), _effective_share(w), float(w.max()), len(w)) for w in loggers)
+    return tuple(LoggerWeights(float(w.mean()), _effective_share(w), float(w.max()), len(w)) for w in loggers)
 
 
 def _effective_share(weights: Vector) -> float:
@@ -131,10 +131,10 @@ class WeightSpread:
         )
 
     @property
-    def figures(self) -> Spread:
+    def figures(self) -> LoggerWeights:
         """S_j, (sum w)^2 / (n sum w^2) and the largest weight."""
         share = self.total**2 / (self.count * self.squares) if self.squares > 0 else 0.0
-        return Spread(self.total / self.count * unit(self.largest), share, self.largest, self.count)
+        return LoggerWeights(self.total / self.count * unit(self.largest), share, self.largest, self.count)
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,10 @@ class StreamedSnapshot(Snapshot):
     def validation_risk(self) -> Risk:
         return Risk.of(equal_estimate(self.sums.moments, self_normalised=True))
 
-    def train_spreads(self) -> tuple[Spread, ...]:
+    def train_spreads(self) -> tuple[LoggerWeights, ...]:
         return tuple(spread.figures for spread in self.sums.train)
 
-    def validation_spreads(self) -> tuple[Spread, ...]:
+    def validation_spreads(self) -> tuple[LoggerWeights, ...]:
         return tuple(spread.figures for spread in self.sums.validation)
 
 

@@ -15,7 +15,7 @@ from multilogger.components.actions.space import TorchSpace
 from multilogger.components.estimators.lambda_star import LoggerStats
 from multilogger.components.estimators.weights import importance_weights
 from multilogger.components.log.disk import LearnerLog, PolicyTable, StreamedLog
-from multilogger.components.log.memory import LogPart
+from multilogger.components.log.memory import SideRows
 
 STEP = 0.01
 """Logarithms are counted in steps of one hundredth, so that a log on disk needs one pass and no memory."""
@@ -61,7 +61,7 @@ class WCRMObjective(Protocol):
 class MemoryObjective:
     """On rows in memory, by automatic differentiation; `wide` (m, d + 1) are contexts with a column of 1."""
 
-    def __init__(self, space: TorchSpace, wide: Tensor, part: LogPart, shift: float, start: Matrix) -> None:
+    def __init__(self, space: TorchSpace, wide: Tensor, part: SideRows, shift: float, start: Matrix) -> None:
         self.space = space
         self.wide, self.logger, self.start = wide, part.logger, torch.from_numpy(start)
         self.context = torch.from_numpy(part.context)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from multilogger.components.reproduction.claims.sweeps import sweep_claims
 from multilogger.components.reproduction.claims.table2 import table2_claims
-from multilogger.components.reproduction.claims.verdicts import Claim, Verdict, adjusted
+from multilogger.components.reproduction.claims.verdicts import Claim, ClaimVerdict, adjusted
 from multilogger.components.reproduction.names import preset_rank, preset_title
 from multilogger.components.reproduction.results import Reproduction
 
@@ -59,9 +59,9 @@ def summary(claims: list[Claim]) -> str:
         return "Nothing was run that bears on a claim of the paper."
     return (
         f"Of {_count(tests, 'test')} on {_count(len(claims), 'claim')} of the paper, "
-        f"{_verb(words[Verdict.HOLDS], 'holds', 'hold')}, "
-        f"{_verb(words[Verdict.FAILS], 'does not', 'do not')}, {_same(words[Verdict.SAME])}and "
-        f"{_verb(words[Verdict.UNDECIDED], 'is', 'are')} undecided with these seeds, "
+        f"{_verb(words[ClaimVerdict.HOLDS], 'holds', 'hold')}, "
+        f"{_verb(words[ClaimVerdict.FAILS], 'does not', 'do not')}, {_same(words[ClaimVerdict.SAME])}and "
+        f"{_verb(words[ClaimVerdict.UNDECIDED], 'is', 'are')} undecided with these seeds, "
         "at the 5\u00a0% level after Holm's correction."
     )
 

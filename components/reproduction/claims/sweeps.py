@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from multilogger.components.reproduction.claims.table2 import CONSTRAINED, MARGIN, paired_test
-from multilogger.components.reproduction.claims.verdicts import Claim, ClaimTest, Scale, Side
+from multilogger.components.reproduction.claims.verdicts import Claim, ClaimTest, Scale, SideOfBound
 from multilogger.components.reproduction.names import method_title, preset_rank
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, PaperSweep, paper_sweep
 from multilogger.components.reproduction.results import CellResult, Reproduction, exp_by_seed, grouped, paired
@@ -27,14 +27,14 @@ def sweep_claims(reproduction: Reproduction) -> list[Claim]:
             "Section 5.3, Figure 1",
             "Naive-Reg gets worse when the more random logger h₁ is replayed more often.",
             slopes,
-            _slope_tests(reproduction.figure1, "naive-reg", Side.BELOW),
+            _slope_tests(reproduction.figure1, "naive-reg", SideOfBound.BELOW),
         ),
         Claim(
             "replay-weighted",
             "Section 5.3, Figure 1",
             "Weighted-Reg gets better when h₁ is replayed more often.",
             slopes,
-            _slope_tests(reproduction.figure1, "weighted-reg", Side.ABOVE),
+            _slope_tests(reproduction.figure1, "weighted-reg", SideOfBound.ABOVE),
         ),
         Claim(
             "usually-better",
@@ -55,7 +55,7 @@ def sweep_claims(reproduction: Reproduction) -> list[Claim]:
     return [claim for claim in claims if claim.tests]
 
 
-def _slope_tests(cells: Sequence[CellResult], method: str, side: Side) -> tuple[ClaimTest, ...]:
+def _slope_tests(cells: Sequence[CellResult], method: str, side: SideOfBound) -> tuple[ClaimTest, ...]:
     tests = []
     for (dataset, preset), curve in _curves(cells, "figure1", method):
         # Choice: only seeds with every point, because the slope over fewer points is another quantity.
@@ -102,7 +102,7 @@ def _median_tests(reproduction: Reproduction, figure: str) -> list[ClaimTest]:
                 preset=preset,
                 comparison=f"{method_title(reg)} − {method_title(CONSTRAINED[reg])}, median over τ",
                 scale=Scale.EXP,
-                side=Side.BELOW,
+                side=SideOfBound.BELOW,
                 sample=mean_over_seeds(medians),
                 note=_better_at([mean for mean in means if mean is not None]),
                 paper_value=median(theirs) if theirs else None,
@@ -133,7 +133,9 @@ def _stable_test(
     paper = (1 / min(printed.curves[reg].values()), 1 / printed.lines[CONSTRAINED[reg]]) if printed else None
     comparison = f"{method_title(reg)} at τ\u00a0=\u00a0{tau:g} − {method_title(CONSTRAINED[reg])}"
     note = f"at τ\u00a0=\u00a0{_paper_worst(figure):g}" if paper else ""
-    return paired_test(dataset, preset, comparison, Side.BELOW, paired(exps, direct), paper, note, MARGIN)
+    return paired_test(
+        dataset, preset, comparison, SideOfBound.BELOW, paired(exps, direct), paper, note, MARGIN
+    )
 
 
 def _upper_end(test: ClaimTest) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from multilogger.components.reproduction.claims.verdicts import Claim, ClaimTest, Scale, Side, adjusted
+from multilogger.components.reproduction.claims.verdicts import Claim, ClaimTest, Scale, SideOfBound, adjusted
 from multilogger.components.reproduction.names import is_logger, method_rank, method_title, preset_rank
 from multilogger.components.reproduction.paper_figures import (
     SAME_ROWS,
@@ -34,7 +34,9 @@ class ExpTable:
         self._exps = {key: exp_by_seed(own) for key, own in groups.items()}
         self.datasets = [name for name in datasets if any(key[0] == name for key in groups)]
 
-    def tests(self, dataset: str, left: str, right: str, side: Side, margin: float = 0.0) -> list[ClaimTest]:
+    def tests(
+        self, dataset: str, left: str, right: str, side: SideOfBound, margin: float = 0.0
+    ) -> list[ClaimTest]:
         """The test of left against right for each preset that left was run with, if right was run."""
         return [
             self._test(dataset, preset, left, right, side, margin)
@@ -51,7 +53,9 @@ class ExpTable:
         }
         return min(sorted(means, key=method_rank), key=lambda method: means[method] or 0.0, default=None)
 
-    def _test(self, dataset: str, preset: str, left: str, right: str, side: Side, margin: float) -> ClaimTest:
+    def _test(
+        self, dataset: str, preset: str, left: str, right: str, side: SideOfBound, margin: float
+    ) -> ClaimTest:
         pairs = paired(self._exps[dataset, left, preset], self._find(dataset, right, preset) or {})
         theirs = (paper_exp(dataset, left), paper_exp(dataset, right))
         paper = (theirs[0], theirs[1]) if theirs[0] is not None and theirs[1] is not None else None
@@ -75,7 +79,7 @@ def paired_test(
     dataset: str,
     preset: str,
     comparison: str,
-    side: Side,
+    side: SideOfBound,
     pairs: Sequence[tuple[float, float]],
     paper: tuple[float, float] | None,
     paper_note: str,
@@ -113,14 +117,14 @@ def table2_claims(reproduction: Reproduction) -> list[Claim]:
             "Section 5.2",
             "The constraint helps: Naive-Reg has a lower loss than Naive, and Weighted-Reg than Weighted.",
             DIFFERENCE,
-            _tests(table, lambda _, reg: (reg, CONSTRAINED[reg], Side.BELOW)),
+            _tests(table, lambda _, reg: (reg, CONSTRAINED[reg], SideOfBound.BELOW)),
         ),
         Claim(
             "wcrm",
             "Section 5.2",
             "Both constrained methods have a lower loss than WCRM.",
             DIFFERENCE,
-            _tests(table, lambda _, reg: (reg, "wcrm", Side.BELOW)),
+            _tests(table, lambda _, reg: (reg, "wcrm", SideOfBound.BELOW)),
         ),
         Claim(
             "weighting",
@@ -135,7 +139,7 @@ def table2_claims(reproduction: Reproduction) -> list[Claim]:
             "Section 5.2",
             "Neither constrained method gets below the better logger.",
             f"{DIFFERENCE}; the better logger is the one of lower mean EXP",
-            _tests(table, lambda dataset, reg: (reg, table.better_logger(dataset), Side.ABOVE)),
+            _tests(table, lambda dataset, reg: (reg, table.better_logger(dataset), SideOfBound.ABOVE)),
         ),
         Claim(
             "crf",
@@ -148,29 +152,29 @@ def table2_claims(reproduction: Reproduction) -> list[Claim]:
     return [claim for claim in claims if claim.tests]
 
 
-Comparison = tuple[str, str | None, Side]
+MethodPair = tuple[str, str | None, SideOfBound]
 """The left method, the right method (None: nothing to test), and the side of 0 that left - right is on."""
 
 
-def _weighted_against_naive(dataset: str, reg: str) -> Comparison | None:
+def _weighted_against_naive(dataset: str, reg: str) -> MethodPair | None:
     if reg != "weighted-reg" or paper_dataset(dataset) not in paper_table2():
         return None
-    return (reg, "naive-reg", Side.ABOVE if paper_dataset(dataset) == "tmc" else Side.BELOW)
+    return (reg, "naive-reg", SideOfBound.ABOVE if paper_dataset(dataset) == "tmc" else SideOfBound.BELOW)
 
 
-def _weighted_against_crf(dataset: str, reg: str) -> Comparison | None:
-    return (reg, "crf", Side.BELOW) if (dataset, reg) == ("yeast", "weighted-reg") else None
+def _weighted_against_crf(dataset: str, reg: str) -> MethodPair | None:
+    return (reg, "crf", SideOfBound.BELOW) if (dataset, reg) == ("yeast", "weighted-reg") else None
 
 
 def _tests(
-    table: ExpTable, choose: Callable[[str, str], Comparison | None], margin: float = 0.0
+    table: ExpTable, choose: Callable[[str, str], MethodPair | None], margin: float = 0.0
 ) -> tuple[ClaimTest, ...]:
     """The test of what `choose` compares, for each dataset, constrained method and preset run."""
     return tuple(
         test
         for dataset in table.datasets
         for reg in CONSTRAINED
-        for left, right, side in [choose(dataset, reg) or ("", None, Side.BELOW)]
+        for left, right, side in [choose(dataset, reg) or ("", None, SideOfBound.BELOW)]
         if right is not None
         for test in table.tests(dataset, left, right, side, margin)
     )
@@ -190,7 +194,7 @@ def additive_claims(reproduction: Reproduction) -> list[Claim]:
             tuple(
                 test
                 for dataset in pairwise.datasets
-                for test in pairwise.tests(dataset, "dr", "additive", Side.BELOW)
+                for test in pairwise.tests(dataset, "dr", "additive", SideOfBound.BELOW)
             ),
         ),
         Claim(
@@ -201,7 +205,7 @@ def additive_claims(reproduction: Reproduction) -> list[Claim]:
             tuple(
                 test
                 for dataset in table2.datasets
-                for test in table2.tests(dataset, "dr", "additive", Side.BELOW, MARGIN)
+                for test in table2.tests(dataset, "dr", "additive", SideOfBound.BELOW, MARGIN)
             ),
         ),
     )

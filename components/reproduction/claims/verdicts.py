@@ -8,7 +8,7 @@ from multilogger.components.reproduction.names import preset_rank
 from multilogger.components.reproduction.statistics import CONFIDENCE, MeanOverSeeds, holm, p_value
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
@@ -16,7 +16,7 @@ class Verdict(StrEnum):
     SAME = "no difference"
 
 
-class Side(StrEnum):
+class SideOfBound(StrEnum):
     """On which side of the bound the claim puts the mean."""
 
     BELOW = "below"
@@ -43,7 +43,7 @@ class ClaimTest:
     preset: str
     comparison: str
     scale: Scale
-    side: Side
+    side: SideOfBound
     sample: MeanOverSeeds
     bound: float = 0.0
     ours: tuple[float, float] | None = None
@@ -67,12 +67,12 @@ class ClaimTest:
         return None if self.same else p_value(self.sample, self.bound)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClaimVerdict:
         """By the test's own 95 % interval."""
         return self._word(self.p)
 
     @property
-    def adjusted_verdict(self) -> Verdict:
+    def adjusted_verdict(self) -> ClaimVerdict:
         """The same after Holm's correction."""
         return self._word(self.adjusted_p)
 
@@ -82,15 +82,17 @@ class ClaimTest:
         if self.paper_value is None:
             return None
         below = self.paper_value < self.paper_bound
-        return below if self.side is Side.BELOW else self.paper_value > self.paper_bound
+        return below if self.side is SideOfBound.BELOW else self.paper_value > self.paper_bound
 
-    def _word(self, p: float | None) -> Verdict:
+    def _word(self, p: float | None) -> ClaimVerdict:
         if self.same:
-            return Verdict.SAME
+            return ClaimVerdict.SAME
         if p is None or self.sample.mean is None or p >= 1 - CONFIDENCE:
-            return Verdict.UNDECIDED
+            return ClaimVerdict.UNDECIDED
         return (
-            Verdict.HOLDS if (self.sample.mean < self.bound) == (self.side is Side.BELOW) else Verdict.FAILS
+            ClaimVerdict.HOLDS
+            if (self.sample.mean < self.bound) == (self.side is SideOfBound.BELOW)
+            else ClaimVerdict.FAILS
         )
 
 
@@ -105,26 +107,26 @@ class Claim:
     tests: tuple[ClaimTest, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClaimVerdict:
         return overall(test.verdict for test in self.tests)
 
     @property
-    def by_preset(self) -> dict[str, Verdict]:
+    def by_preset(self) -> dict[str, ClaimVerdict]:
         """A verdict of its own for each preset that was run, from the paper's to ours."""
         presets = sorted({test.preset for test in self.tests}, key=preset_rank)
         return {name: overall(t.verdict for t in self.tests if t.preset == name) for name in presets}
 
 
-def overall(verdicts: Iterable[Verdict]) -> Verdict:
+def overall(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
     """One word for several tests: a claim holds if all of them do, in part if only some do."""
     words = set(verdicts)
-    if words == {Verdict.HOLDS}:
-        return Verdict.HOLDS
-    if Verdict.HOLDS in words:
-        return Verdict.IN_PART
-    if Verdict.FAILS in words:
-        return Verdict.FAILS
-    return Verdict.SAME if words == {Verdict.SAME} else Verdict.UNDECIDED
+    if words == {ClaimVerdict.HOLDS}:
+        return ClaimVerdict.HOLDS
+    if ClaimVerdict.HOLDS in words:
+        return ClaimVerdict.IN_PART
+    if ClaimVerdict.FAILS in words:
+        return ClaimVerdict.FAILS
+    return ClaimVerdict.SAME if words == {ClaimVerdict.SAME} else ClaimVerdict.UNDECIDED
 
 
 def adjusted(claims: Sequence[Claim]) -> list[Claim]:

@@ -50,7 +50,7 @@ STYLE: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class Picture:
+class Plot:
     """A figure under its file name without the ending, what it shows in words, and its two encodings."""
 
     name: str
@@ -75,14 +75,14 @@ def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
         yield figure, figure.add_subplot()
 
 
-def encoded(name: str, title: str, figure: Figure) -> Picture:
+def encoded(name: str, title: str, figure: Figure) -> Plot:
     """Both encodings, without the date and the program's name that matplotlib would write into them."""
     svg, png = io.BytesIO(), io.BytesIO()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, not again for each encoding
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
-    return Picture(name, title, svg.getvalue(), png.getvalue())
+    return Plot(name, title, svg.getvalue(), png.getvalue())
 
 
 def spread(
@@ -142,7 +142,7 @@ VARIABLES = {
 """Plot colours by the name of the page's own, which follow light and dark."""
 
 
-def inline_svg(picture: Picture) -> str:
+def inline_svg(picture: Plot) -> str:
     """The `<svg>` element of a picture; prefixed ids keep two pictures on a page apart."""
     text = picture.svg.decode("utf-8")
     text = text[text.index("<svg") :]

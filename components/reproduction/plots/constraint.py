@@ -9,7 +9,7 @@ from multilogger.components.reproduction.plots.canvas import (
     BACKGROUND,
     INK,
     SERIES,
-    Picture,
+    Plot,
     Reach,
     encoded,
     mark_cut,
@@ -36,7 +36,7 @@ SCALE_REACH = 0.6
 """By how much of the range of all means an interval may go beyond them before it is cut."""
 
 
-def constraint_picture(name: str, dataset: str, rows: Sequence[ConstraintRow]) -> Picture:
+def constraint_picture(name: str, dataset: str, rows: Sequence[ConstraintRow]) -> Plot:
     """The rows of one dataset."""
     title = f"When does the constraint help? · {dataset}"
     with sheet(9.2, 6.6) as drawing:

@@ -11,7 +11,7 @@ from multilogger.components.reproduction.plots.canvas import (
     INK,
     MUTED,
     SERIES,
-    Picture,
+    Plot,
     Reach,
     canvas,
     encoded,
@@ -36,7 +36,7 @@ TITLES = {
 }
 
 
-def sweep_picture(name: str, figure: str, preset: str, rows: list[SweepRow]) -> Picture:
+def sweep_picture(name: str, figure: str, preset: str, rows: list[SweepRow]) -> Plot:
     """One dataset's rows of a figure under a preset, which the title names unless it is ours."""
     dataset = rows[0].dataset
     where = [dataset, *([preset_title(preset)] if preset not in ("", OURS) else [])]

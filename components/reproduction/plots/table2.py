@@ -12,7 +12,7 @@ from multilogger.components.reproduction.plots.canvas import (
     INK,
     MUTED,
     SERIES,
-    Picture,
+    Plot,
     Reach,
     canvas,
     encoded,
@@ -33,7 +33,7 @@ STEP = 0.24
 PRESET_COLOURS = {"paper": SERIES[1], "printed-objective": SERIES[2]}
 
 
-def method_picture(name: str, title: str, rows: list[Table2Row], greedy: str = "") -> Picture:
+def method_picture(name: str, title: str, rows: list[Table2Row], greedy: str = "") -> Plot:
     """The rows of one dataset; the axis is logarithmic because the loggers are far off.
 
     `greedy` is what the loss of the most likely action is called, which is shown as well if it has a name.

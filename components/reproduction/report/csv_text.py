@@ -7,7 +7,7 @@ from typing import Protocol
 
 from multilogger.components.reproduction.statistics import MeanOverSeeds, measured
 
-Line = Mapping[str, str | int]
+CsvLine = Mapping[str, str | int]
 """A row of a file, by column; all rows of a file have the same columns."""
 
 
@@ -47,7 +47,7 @@ def probability_text(p: float | None) -> str:
     return "" if p is None else f"{p:.3g}"
 
 
-def csv_text(lines: Iterable[Line]) -> str:
+def csv_text(lines: Iterable[CsvLine]) -> str:
     """Lines under the names of their columns; no lines are no file."""
     written = list(lines)
     if not written:

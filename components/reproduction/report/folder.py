@@ -6,7 +6,7 @@ from pathlib import Path
 from multilogger.components.datasets.losses import HAMMING, ZERO_ONE
 from multilogger.components.reproduction.claims.claims import judged_claims
 from multilogger.components.reproduction.claims.table2 import additive_claims
-from multilogger.components.reproduction.plots.canvas import Picture
+from multilogger.components.reproduction.plots.canvas import Plot
 from multilogger.components.reproduction.plots.constraint import constraint_picture
 from multilogger.components.reproduction.plots.sweeps import sweep_picture
 from multilogger.components.reproduction.plots.table2 import method_picture
@@ -66,7 +66,7 @@ def _contents(
     table2, pairwise = table2_rows(reproduction), pairwise_rows(reproduction)
     one_of = one_of_table(reproduction)
     sweeps = {figure: rows for figure in FIGURES if (rows := sweep_rows(reproduction, figure))}
-    pictures: dict[str, Picture] = {}
+    pictures: dict[str, Plot] = {}
     for dataset, own in rows_by_dataset(table2).items():
         name = picture_name("table2", dataset)
         pictures[name] = method_picture(name, f"Table 2: {HAMMING.words.expected} · {dataset}", own)

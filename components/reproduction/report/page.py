@@ -12,7 +12,7 @@ from multilogger.components.reproduction.claims.claims import claim_presets, sum
 from multilogger.components.reproduction.claims.verdicts import Claim
 from multilogger.components.reproduction.names import method_title, preset_title
 from multilogger.components.reproduction.paper_figures import FIGURE_DATASET, Discrepancy, discrepancies
-from multilogger.components.reproduction.plots.canvas import Picture, inline_svg, interval_strips
+from multilogger.components.reproduction.plots.canvas import Plot, inline_svg, interval_strips
 from multilogger.components.reproduction.report import numbers as page_numbers
 from multilogger.components.reproduction.report.sections import (
     Table2Section,
@@ -73,7 +73,7 @@ class Contents:
     constraint: Sequence[ConstraintRow]
     additivity: Sequence[AdditivityRow]
     own_claims: Sequence[Claim]
-    pictures: Mapping[str, Picture]
+    pictures: Mapping[str, Plot]
     mlflow_url: str
     commands: Sequence[str]
     origin: Mapping[str, str]
@@ -156,7 +156,7 @@ def _corrected_tests(claims: Sequence[Claim]) -> str:
     return f"the tests of each preset: {named}"
 
 
-def _study_pictures(contents: Contents) -> dict[str, Picture]:
+def _study_pictures(contents: Contents) -> dict[str, Plot]:
     """The pictures of the study of the constraint, by dataset."""
     datasets = dict.fromkeys(row.dataset for row in contents.constraint)
     return {dataset: contents.pictures[picture_name("constraint", dataset)] for dataset in datasets}

@@ -8,7 +8,7 @@ from typing import TypeVar
 from multilogger.components.datasets.losses import HAMMING, LossWords
 from multilogger.components.reproduction.names import OURS, MethodGroup, method_group, preset_rank
 from multilogger.components.reproduction.paper_figures import SAME_ROWS, paper_dataset, paper_table2
-from multilogger.components.reproduction.plots.canvas import Picture
+from multilogger.components.reproduction.plots.canvas import Plot
 from multilogger.components.reproduction.tables.constraint import (
     AXES,
     Axis,
@@ -52,7 +52,7 @@ class Table2Section:
     paper_best: tuple[str, float] | None
     same_rows: str
     presets: tuple[str, ...]
-    picture: Picture | None
+    picture: Plot | None
     words: LossWords
     paragraph: str = ""
 
@@ -62,7 +62,7 @@ class FigureSection:
     """One dataset and preset of Figure 1, 2 or 3."""
 
     figure: str
-    picture: Picture
+    picture: Plot
     rows: tuple[SweepRow, ...]
 
 
@@ -93,7 +93,7 @@ class LoggerSection:
 
 def method_sections(
     rows: Sequence[Table2Row],
-    pictures: Mapping[str, Picture],
+    pictures: Mapping[str, Plot],
     picture_of: Callable[[str], str],
     words: LossWords = HAMMING.words,
     paragraphs: Mapping[str, str] | None = None,
@@ -123,7 +123,7 @@ def method_sections(
 
 
 def figure_sections(
-    sweeps: Mapping[str, Sequence[SweepRow]], pictures: Mapping[str, Picture]
+    sweeps: Mapping[str, Sequence[SweepRow]], pictures: Mapping[str, Plot]
 ) -> list[FigureSection]:
     return [
         FigureSection(figure, pictures[name], own)
@@ -192,12 +192,12 @@ class ConstraintSection:
 
     dataset: str
     paragraph: str
-    picture: Picture | None
+    picture: Plot | None
     axes: tuple[tuple[Axis, tuple[ConstraintRow, ...]], ...]
 
 
 def constraint_sections(
-    rows: Sequence[ConstraintRow], pictures: Mapping[str, Picture]
+    rows: Sequence[ConstraintRow], pictures: Mapping[str, Plot]
 ) -> list[ConstraintSection]:
     """`pictures` are those of the study, by dataset."""
     return [

@@ -155,7 +155,7 @@ def test_all_loggers_at_once(scale: float) -> None:
     rng = np.random.default_rng(4)
     logits = torch.from_numpy(rng.normal(scale=scale, size=(20, 6)))
     tables = [rng.normal(scale=scale, size=(20, 6)) for _ in range(3)]
-    each = torch_labels.KnownLoggers.of(tables).log_d2(logits)
+    each = torch_labels.KnownLabelLoggers.of(tables).log_d2(logits)
     for j, table in enumerate(tables):
         torch.testing.assert_close(
             each[:, j], torch_labels.log_d2(logits, torch.from_numpy(table)), rtol=1e-10, atol=1e-10

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from benchmarks.simulated_world import make_world
 from multilogger.components.estimators.ips import naive_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
-from multilogger.components.evaluation.context_sums import Column, ScoredLog, context_sums, total_sums
+from multilogger.components.evaluation.context_sums import ScoredLog, Summed, context_sums, total_sums
 from multilogger.components.evaluation.intervals import (
     Part,
     Values,
@@ -21,7 +21,7 @@ from multilogger.components.evaluation.intervals import (
     parts_of,
     resample,
 )
-from multilogger.components.evaluation.log_sums import Bounds, Kind, sum_up
+from multilogger.components.evaluation.log_sums import Bounds, WeightKind, sum_up
 from multilogger.components.evaluation.points import Estimators
 
 
@@ -72,7 +72,7 @@ def test_every_resample_keeps_the_contexts_of_each_stratum() -> None:
     lone = one_row_a_context(scored.log)
     strata = context_sums(lone, 9.0, None)
     assert [(s.logger, len(s.sums)) for s in strata] == [(0, 40), (1, 40)]
-    rows = bootstrap_sums(strata, 2, 50, np.random.default_rng(6))[..., Column.ROWS]
+    rows = bootstrap_sums(strata, 2, 50, np.random.default_rng(6))[..., Summed.ROWS]
     assert (rows == 40).all()
     shared = context_sums(scored.log, 9.0, None)
     assert [(s.logger, s.sums.shape[:2]) for s in shared] == [(None, (40, 2))]
@@ -149,7 +149,7 @@ def part(context: np.ndarray, weights: np.ndarray, delta: np.ndarray, most: floa
         log_greedy=np.zeros(len(delta)),
     )
     sums = sum_up(log, None, Bounds.of(9.0, np.array([most]), most), np.random.default_rng(0))
-    (found,) = parts_of(sums, Kind.OWN, 1.0, log.counts, np.array([share]))
+    (found,) = parts_of(sums, WeightKind.OWN, 1.0, log.counts, np.array([share]))
     return found
 
 

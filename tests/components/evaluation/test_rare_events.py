@@ -8,7 +8,7 @@ import multilogger as ml
 from multilogger.components.evaluation.context_sums import ScoredLog
 from multilogger.components.evaluation.evaluation import EstimateRow
 from multilogger.components.evaluation.intervals import Interval
-from multilogger.components.evaluation.log_sums import LogSums, Side, sum_up
+from multilogger.components.evaluation.log_sums import LogSums, LossOrGain, sum_up
 from multilogger.components.evaluation.max_weights import bounds_of
 from multilogger.components.evaluation.points import Estimators
 from multilogger.components.evaluation.rare_events import (
@@ -45,7 +45,7 @@ def weighed(delta: np.ndarray, weights: np.ndarray, context: np.ndarray | None =
     rows = len(delta)
     sums = sums_of(delta, weights, np.arange(rows) if context is None else context)
     estimators = Estimators(np.array([float(rows)]), balanced=False, dr=False)
-    events = RareEvents(Side.GAIN, int(np.sum(delta < 1)), 1.0)
+    events = RareEvents(LossOrGain.GAIN, int(np.sum(delta < 1)), 1.0)
     return weigh_events(event_sums("naive-sn", sums, estimators, {}, events), 0.95)
 
 
@@ -105,7 +105,7 @@ def row(low: float, high: float, value: float = 0.9954) -> EstimateRow:
 
 
 def test_intervals_become_wider_and_never_narrower() -> None:
-    events = RareEvents(Side.GAIN, 46, 1.0)
+    events = RareEvents(LossOrGain.GAIN, 46, 1.0)
     few = weighed(clicks(10_000, 46), np.ones(10_000))
     found = widened(row(0.9945, 0.9960), events, few, 1.0).bootstrap
     assert (found.low, found.high) == pytest.approx((1 - 0.0061358, 1 - 0.0033678), abs=1e-6)

@@ -11,7 +11,7 @@ from multilogger.components.reproduction.claims.claims import (
     judged_claims,
     summaries,
 )
-from multilogger.components.reproduction.claims.verdicts import Verdict
+from multilogger.components.reproduction.claims.verdicts import ClaimVerdict
 from multilogger.components.reproduction.report.csv_files import claims_csv
 from multilogger.components.reproduction.results import CellResult, Reproduction
 
@@ -33,9 +33,9 @@ def two_presets() -> Reproduction:
 
 def test_each_preset_has_a_verdict_of_its_own() -> None:
     found = {claim.name: claim.by_preset for claim in judged_claims(two_presets())}
-    assert found["constraint"] == {"paper": Verdict.FAILS, "tuned": Verdict.HOLDS}
-    assert found["better-logger"] == {"paper": Verdict.HOLDS, "tuned": Verdict.FAILS}
-    assert found["crf"] == {"paper": Verdict.FAILS, "tuned": Verdict.HOLDS}, "the CRF is shared"
+    assert found["constraint"] == {"paper": ClaimVerdict.FAILS, "tuned": ClaimVerdict.HOLDS}
+    assert found["better-logger"] == {"paper": ClaimVerdict.HOLDS, "tuned": ClaimVerdict.FAILS}
+    assert found["crf"] == {"paper": ClaimVerdict.FAILS, "tuned": ClaimVerdict.HOLDS}, "the CRF is shared"
     assert list(found["constraint"]) == ["paper", "tuned"]
 
 
@@ -72,10 +72,10 @@ def test_sweeps_name_the_preset_of_each_test() -> None:
     )
     found = {claim.name: claim.by_preset for claim in judged_claims(made)}
     assert found == {
-        "replay-naive": {"printed-objective": Verdict.FAILS, "tuned": Verdict.HOLDS},
-        "replay-weighted": {"printed-objective": Verdict.HOLDS, "tuned": Verdict.HOLDS},
-        "usually-better": {"printed-objective": Verdict.FAILS, "tuned": Verdict.HOLDS},
-        "stable": {"printed-objective": Verdict.FAILS, "tuned": Verdict.HOLDS},
+        "replay-naive": {"printed-objective": ClaimVerdict.FAILS, "tuned": ClaimVerdict.HOLDS},
+        "replay-weighted": {"printed-objective": ClaimVerdict.HOLDS, "tuned": ClaimVerdict.HOLDS},
+        "usually-better": {"printed-objective": ClaimVerdict.FAILS, "tuned": ClaimVerdict.HOLDS},
+        "stable": {"printed-objective": ClaimVerdict.FAILS, "tuned": ClaimVerdict.HOLDS},
     }
 
 

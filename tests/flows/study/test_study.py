@@ -19,7 +19,7 @@ from multilogger.flows.study.page import study_page
 from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, study_rows
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.own_log.estimate import HeldOut, Range
+from multilogger.tasks.own_log.estimate import HeldOut, WithInterval
 from tests.tasks.own_log.shop import shop_frame
 
 Cli = Callable[..., CompletedProcess[str]]
@@ -64,9 +64,10 @@ def test_from_a_log_to_a_champion(cli: Cli, store_root: Path, tmp_path: Path) ->
 def held_out(low: float, high: float, trusted: bool = True) -> HeldOut:
     middle = (low + high) / 2
     return HeldOut(
-        method="dr", rows=100, contexts=100, level=0.95, policy=Range(value=0.4, low=0.3, high=0.5),
-        loggers={"old": Range(value=0.4 - middle, low=0.2, high=0.6)}, best="old",
-        difference=Range(value=middle, low=low, high=high), trusted=trusted, sentence="Trust none of them.",
+        method="dr", rows=100, contexts=100, level=0.95, policy=WithInterval(value=0.4, low=0.3, high=0.5),
+        loggers={"old": WithInterval(value=0.4 - middle, low=0.2, high=0.6)}, best="old",
+        difference=WithInterval(value=middle, low=low, high=high), trusted=trusted,
+        sentence="Trust none of them.",
         warnings=(), mean_weight=1.0, effective_rows=80.0, estimates={}, max_loss=2.0,
         reward_range=(0.0, 2.0), largest_loss=1.0,
     )  # fmt: skip
@@ -93,7 +94,7 @@ def test_the_verdict_is_that_of_the_interval(found: HeldOut, said: str) -> None:
 def test_a_policy_has_to_beat_every_logger() -> None:
     """The logger that seemed best elsewhere was unlucky on test: another one may be as good."""
     best = held_out(-0.2, -0.1)
-    other = Range(value=-0.05, low=-0.12, high=0.02)
+    other = WithInterval(value=-0.05, low=-0.12, high=0.02)
     open_still = best.model_copy(update={"differences": {"old": best.difference, "new": other}})
     assert verdict(open_still) == "not told apart from the best logger"
     said = conclusion([studied("dr", 0, 0.3, open_still)])[1]

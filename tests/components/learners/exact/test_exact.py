@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.torch_labels import KnownLoggers, log_probability
+from multilogger.components.actions.torch_labels import KnownLabelLoggers, log_probability
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.divergences import exact_divergence, harmonic_divergence_bound
 from multilogger.components.learners.exact.batches import ExactBatch, MemoryContexts
@@ -170,7 +170,7 @@ def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: EveryS
     with torch.no_grad():
         learner.network.get_parameter("layers.2.bias").fill_(-60.0)
     far = torch.full((log.contexts, log.loggers, 3), 60.0)
-    learner.loggers = KnownLoggers(far, torch.zeros(far.shape[:2]))
+    learner.loggers = KnownLabelLoggers(far, torch.zeros(far.shape[:2]))
     risk, excess = parts(learner, whole_log(learner))
     assert excess.item() > 100.0
     value = learner.multiplier.descended(risk, excess)

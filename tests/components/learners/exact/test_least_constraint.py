@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.actions.torch_labels import KnownLoggers
+from multilogger.components.actions.torch_labels import KnownLabelLoggers
 from multilogger.components.learners.exact.multiplier import Candidates, log_terms
 
 
-def crf_loggers(*alphas: float, contexts: int = 3, labels: int = 2) -> KnownLoggers:
+def crf_loggers(*alphas: float, contexts: int = 3, labels: int = 2) -> KnownLabelLoggers:
     """One policy at several alphas, as the paper's loggers are."""
     weights = np.random.default_rng(0).normal(size=(contexts, labels))
-    return KnownLoggers.of([alpha * weights for alpha in alphas])
+    return KnownLabelLoggers.of([alpha * weights for alpha in alphas])
 
 
-def searched(loggers: KnownLoggers, log_shares: torch.Tensor, average: bool) -> float:
+def searched(loggers: KnownLabelLoggers, log_shares: torch.Tensor, average: bool) -> float:
     """The least by brute force: every pair of logits of two labels on a fine grid, context by context."""
     line = torch.linspace(-6.0, 6.0, 481, dtype=torch.float64)
     grid = torch.cartesian_prod(line, line)
     least = []
     for x in range(len(loggers.logits)):
-        at = KnownLoggers(
+        at = KnownLabelLoggers(
             loggers.logits[x].expand(len(grid), -1, -1), loggers.log_all[x].expand(len(grid), -1)
         )
         least.append(log_terms(at.log_d2(grid), log_shares, average).min())

@@ -17,7 +17,7 @@ from multilogger.components.learners.loss_models.settings import Start
 from multilogger.components.learners.loss_models.starts import (
     PLANS,
     Plan,
-    Surroundings,
+    StartingPoint,
     common_scale,
     linear_logits,
     plans_of,
@@ -29,9 +29,9 @@ from tests.components.every_setting import EverySetting, learn
 from tests.components.learners.test_resume import check_resume
 
 
-def around(x: Matrix, logits: Matrix | None) -> Surroundings:
+def around(x: Matrix, logits: Matrix | None) -> StartingPoint:
     labels = 3 if logits is None else logits.shape[1]
-    return Surroundings(Standardisation.fit(x.astype(np.float32)), Labels(labels).torch, logits)
+    return StartingPoint(Standardisation.fit(x.astype(np.float32)), Labels(labels).torch, logits)
 
 
 def test_rates_are_those_of_the_labels(log: TrainingLog, streamed: StreamedLog) -> None:

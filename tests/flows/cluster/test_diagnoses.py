@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from multilogger.flows.cluster.diagnoses import WorkerFacts, servers, workers
 from multilogger.flows.cluster.facts import Facts, facts
-from multilogger.flows.cluster.findings import WorkerFacts, servers, workers
 from multilogger.tasks.engine.store import Store
 
 PREFECT, MLFLOW = "http://127.0.0.1:9/api", "http://user:secret@127.0.0.1:9"
