@@ -6,6 +6,7 @@ logger. None of them needs a loss that adds up over labels.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from multilogger.components.learners.auto.method import AutoSettings
@@ -25,7 +26,9 @@ from multilogger.components.log.disk import LearnerLog
 
 MEMBERS = 3  # of the loss model that `dr` begins with
 MOST_ROWS = 50_000  # that they learn from, drawn at random; the rest judges them too
-MOST_EPOCHS, PATIENCE = 40, 10
+MOST_EPOCHS, FEWEST_EPOCHS, PATIENCE = 40, 5, 10
+MOST_WORK = 3e10  # of all policies of a contest, in the units of `LossModelSettings.work`
+POLICIES = 8
 COPY_STEPS, COPY_RATE = 200, 1e-2  # of the copy of the best logger that they begin as
 
 S = TypeVar("S", bound=Settings)
@@ -48,7 +51,7 @@ def _dr(given: AutoSettings, log: LearnerLog) -> DrSettings:
         start=start,
         folds=min(MEMBERS, given.folds),
         model_epochs=given.epochs,
-        epochs=min(MOST_EPOCHS, given.epochs or MOST_EPOCHS),
+        epochs=_epochs(given, log),
         patience=min(PATIENCE, given.patience),
         batch_size=_batch(log),
     )
@@ -60,7 +63,7 @@ def _warm(given: AutoSettings, log: LearnerLog, usual: S, **values: Any) -> S:
     return _like(
         given,
         usual,
-        epochs=min(MOST_EPOCHS, given.epochs or MOST_EPOCHS),
+        epochs=_epochs(given, log),
         patience=min(PATIENCE, given.patience),
         batch_size=_batch(log),
         warm_start=passes,
@@ -73,6 +76,16 @@ def _warm(given: AutoSettings, log: LearnerLog, usual: S, **values: Any) -> S:
 def _batch(log: LearnerLog) -> int:
     """Rows of each logger a step: a fortieth, 100 to 1,000."""
     return max(100, min(1000, min(log.rows, MOST_ROWS) // (40 * log.loggers)))
+
+
+def _epochs(given: AutoSettings, log: LearnerLog) -> int:
+    """Epochs of a policy, no more than the work of all of them allows."""
+    rows, batch = min(log.rows, MOST_ROWS), _batch(log)
+    widths = (log.features, *given.hidden, log.space.size)
+    parameters = sum(one * other for one, other in pairwise(widths))
+    epoch = rows / (batch * log.loggers) * parameters * (1.0 + batch * log.loggers / 128)
+    allowed = max(FEWEST_EPOCHS, int(MOST_WORK / (POLICIES * epoch)))
+    return min(given.epochs or MOST_EPOCHS, MOST_EPOCHS, allowed)
 
 
 def _like(given: AutoSettings, usual: S, **values: Any) -> S:

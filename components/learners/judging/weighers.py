@@ -118,9 +118,13 @@ class LabelWeigher:
 
         A label's part of the loss and of the model both lie in [-1, 1], so they differ by 2 at most.
         """
-        off = [np.abs(self._marginals[c] - self._p) for c in range(candidates)]
-        spread = np.stack([(np.square(one) / self._variance).sum(axis=2) for one in off])
-        return spread, np.stack([2.0 * (one * (1.0 - self._told)).sum(axis=2) for one in off])
+        shape = candidates, *self._p.shape[:2]
+        spread, untold = np.empty(shape), np.empty(shape)
+        for c, marginals in enumerate(self._marginals[:candidates]):
+            off = np.abs(marginals - self._p)
+            spread[c] = (np.square(off) / self._variance).sum(axis=2)
+            untold[c] = 2.0 * (off * (1.0 - self._told)).sum(axis=2)
+        return spread, untold
 
 
 def _logger_tables(log: LearnerLog) -> list[Matrix]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.learners.loss_models.choice import ChoiceModel
 from multilogger.components.learners.loss_models.ensemble import LossEnsemble
+from multilogger.components.learners.loss_models.settings import Race
 from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.policies.blends import BlendNetwork
 from multilogger.components.policies.networks import EnsembleNetwork, PolicyNetwork
@@ -33,17 +34,25 @@ class StartRecord(NamedTuple):
 class BlendedModel(LossEnsemble):
     """Candidates with the same folds, each at its own best epoch, as one ensemble of blends.
 
-    An epoch is one of every candidate that still gains. Until the last one the best candidate alone counts;
-    then, with `mixes`, weights are chosen by the score of the blend's p (m, size) out of fold.
+    An epoch is one of every candidate that still gains; in a race the best go on alone after some epochs.
+    Until the last one the best candidate alone counts; then, with `mixes`, weights are chosen by the score of
+    the blend's p (m, size) out of fold. Those that were left behind are in it as they were at their best.
     """
 
     def __init__(
-        self, candidates: Sequence[LossEnsemble], names: Sequence[str], score: Score, mixes: bool
+        self,
+        candidates: Sequence[LossEnsemble],
+        names: Sequence[str],
+        score: Score,
+        mixes: bool,
+        race: Race | None = None,
     ) -> None:
         first, self.names = candidates[0], names
         self.form, self.x, self.fold = first.form, first.x, first.fold
         self.context, self.settings, self.generator = first.context, first.settings, first.generator
         self.candidates, self.score, self.mixes = candidates, score, mixes
+        epochs = self.settings.epochs
+        self.race = race or Race(epochs, epochs, len(candidates))
         self.scores = [math.inf] * len(candidates)
         self.best_epochs = [0] * len(candidates)
         self.members: list[PolicyNetwork] = [
@@ -70,9 +79,13 @@ class BlendedModel(LossEnsemble):
         return [member for member in self.members if isinstance(member, BlendNetwork)]
 
     def gains(self, number: int) -> bool:
-        """Whether a candidate is not yet through and was not too long without a better score."""
+        """Whether a candidate is not yet through, still gets better, and was not left behind.
+
+        Scores of those that are left behind stay as they are, so that they need not be remembered.
+        """
         stale = self.epoch - self.best_epochs[number] >= self.settings.patience
-        return self.epoch < self.settings.epochs and not stale
+        ahead = number in np.argsort(self.scores, kind="stable")[: self.race.kept]
+        return self.epoch < self.settings.epochs and not stale and (ahead or self.epoch < self.race.first)
 
     @property
     def finished(self) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.label_losses import expected_label_sum
+from multilogger.components.actions.labels import row_blocks
 from multilogger.components.actions.one_of import expected_by_action
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class AdditiveForm:
     """
 
     def logged(self, p: Matrix, context: NDArray[np.int64], action: Actions) -> Vector:
-        return additive_loss(p[context], action)
+        value = np.empty(len(context))
+        for here in row_blocks(len(context), p.shape[1]):
+            value[here] = additive_loss(p[context[here]], action[here])
+        return value
 
     def scores(self, p: Matrix, context: NDArray[np.int64], action: Actions, delta: Vector) -> Vector:
         """Squared errors."""

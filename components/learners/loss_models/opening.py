@@ -1,6 +1,7 @@
 """The loss model of a log, whatever its actions are, and what is measured of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from multilogger.components.learners.loss_models.ensemble import LossEnsemble
 from multilogger.components.learners.loss_models.figures import LossFigures, MemoryFigures, StreamedFigures
 from multilogger.components.learners.loss_models.form import FORMS
 from multilogger.components.learners.loss_models.pair_sums import PairRows, PairSums
-from multilogger.components.learners.loss_models.settings import LossModelSettings, Start
+from multilogger.components.learners.loss_models.settings import FitSize, LossModelSettings, Start
 from multilogger.components.learners.loss_models.starts import StartingPoint, begin, plans_of
 from multilogger.components.learners.loss_models.truth import LabelsModel, TruthFigures
 from multilogger.components.log.disk import Chunk, LearnerLog, StreamedLog
@@ -38,6 +39,7 @@ class LossModelView(NamedTuple):
     build: Callable[..., LossEnsemble]
     space: ActionSpace
     best_logits: Matrix | None = None
+    rows_of_context: float = 1.0
 
 
 def open_loss_model(log: LearnerLog, truth: bool = False, every_row: bool = False) -> LossModelView:
@@ -56,7 +58,8 @@ def open_loss_model(log: LearnerLog, truth: bool = False, every_row: bool = Fals
         figures = MemoryFigures(form, log.part(validation=False), log.part(validation=True))
     if truth:
         return _right_actions(log, figures)
-    return LossModelView(rows, figures, MODELS[log.space.name], log.space, best_logger(log))
+    share = log.rows / log.contexts
+    return LossModelView(rows, figures, MODELS[log.space.name], log.space, best_logger(log), share)
 
 
 def best_logger(log: LearnerLog) -> Matrix | None:
@@ -89,17 +92,20 @@ def fit_loss_model(
 ) -> LossEnsemble:
     """An ensemble that is still to be fitted."""
     size = view.space.size
-    model = view.build(x, view.rows, size, settings, generator)
-    if settings.start is Start.SCRATCH or isinstance(model, ContestedModel):
-        return model
     around = StartingPoint(standardisation, view.space.torch, view.best_logits)
-    plans = plans_of(settings.start, around)
+    plans = () if settings.start is Start.SCRATCH else plans_of(settings.start, around)
+    several = len(plans) if settings.start in (Start.BEST, Start.BLEND) else 0
+    race = settings.race(FitSize(len(x), x.shape[1], size, view.rows_of_context), several)
+    settings = replace(settings, epochs=race.epochs)
+    model = view.build(x, view.rows, size, settings, generator)
+    if not plans or isinstance(model, ContestedModel):
+        return model
     others = [view.build(x, view.rows, size, settings, generator, model.fold) for _ in plans[1:]]
     candidates = [model, *others]
     for candidate, plan in zip(candidates, plans, strict=True):
         begin(candidate, plan, around)
     names = [plan.name for plan in plans]
-    return BlendedModel(candidates, names, view.figures.score, settings.start is Start.BLEND)
+    return BlendedModel(candidates, names, view.figures.score, settings.start is Start.BLEND, race)
 
 
 def _additive_rows(log: LearnerLog, every_row: bool) -> AdditiveRows:

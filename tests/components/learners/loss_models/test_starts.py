@@ -10,10 +10,17 @@ from sklearn.linear_model import LogisticRegression
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import Labels
+from multilogger.components.learners.loss_models import settings as settings_module
 from multilogger.components.learners.loss_models.additive import base_rates
 from multilogger.components.learners.loss_models.additive_rows import ContextMoments, GroupedRows
 from multilogger.components.learners.loss_models.blend import blend_weights
-from multilogger.components.learners.loss_models.settings import Start
+from multilogger.components.learners.loss_models.settings import (
+    MOST_WORK,
+    AdditiveSettings,
+    FitSize,
+    Race,
+    Start,
+)
 from multilogger.components.learners.loss_models.starts import (
     PLANS,
     Plan,
@@ -120,6 +127,38 @@ def test_a_killed_blend_ends_with_the_same_bits(
     method: str, log: TrainingLog, blended: EverySetting, tmp_path: Path
 ) -> None:
     check_resume(method, log, replace(blended, checkpoint_every=2, patience=9), tmp_path, stop=3)
+
+
+def test_starts_race_where_all_of_them_would_be_too_much_work() -> None:
+    """Registered sets have all starts to the end; large networks on many contexts do not, and end in time."""
+    usual = AdditiveSettings(hidden=(256,), context_batch=0, epochs=0)
+
+    def race(*size: float) -> Race:
+        found = FitSize(int(size[0]), int(size[1]), int(size[2]), 8.0)
+        return usual.resolved(found.contexts).race(found, len(PLANS))
+
+    enron, tmc500, yeast = race(1123, 1001, 53), race(21519, 500, 22), race(1500, 103, 14)
+    assert (enron, tmc500, yeast) == (Race(50, 50, 5), Race(20, 20, 5), Race(50, 50, 5))
+    assert race(4880, 1836, 159) == Race(50, 10, 2)
+    assert race(4880, 20000, 159) == Race(10, 2, 2)
+    for contexts, features, labels in ((4500, 4900, 400), (9000, 500, 983), (40000, 120, 100)):
+        size = FitSize(contexts, features, labels, 8.0)
+        epochs, first, kept = race(*size[:3])
+        work = replace(usual, epochs=1).work(size) * (5 * first + kept * (epochs - first))
+        assert work <= 1.5 * MOST_WORK or epochs == 10
+
+
+@pytest.mark.parametrize("method", ["additive", "dr"])
+def test_a_race_leaves_the_worst_starts_behind_and_resumes(
+    method: str, log: TrainingLog, blended: EverySetting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings_module, "MOST_WORK", 1.0)
+    check_resume(method, log, replace(blended, checkpoint_every=2, patience=9), tmp_path, stop=3)
+    found = learn("additive", log, replace(blended, patience=9), 0)
+    went_on = {one.start for one in found.starts if one.epoch > 1}
+    assert 1 <= len(went_on) <= 2
+    ranked = [one.start for one in sorted(found.starts, key=lambda one: one.score)]
+    assert went_on <= set(ranked[:2])
 
 
 def test_adding_to_a_logger_begins_at_the_logger(log: TrainingLog, quick: EverySetting) -> None:
