@@ -161,7 +161,7 @@ class KnownLoggers:
         return self.logits[:, logger]
 
     def at(self, contexts: Tensor) -> "KnownLoggers":
-        return KnownLoggers(self.logits[contexts], self.log_all[contexts])
+        return KnownLoggers(self.logits.index_select(0, contexts), self.log_all.index_select(0, contexts))
 
     def to(self, kind: torch.dtype) -> "KnownLoggers":
         return KnownLoggers(self.logits.to(kind), self.log_all.to(kind))
