@@ -161,7 +161,8 @@ class KnownLabelLoggers:
         return self.logits[:, logger]
 
     def at(self, contexts: Tensor) -> "KnownLabelLoggers":
-        return KnownLabelLoggers(self.logits[contexts], self.log_all[contexts])
+        logits, log_all = (table.index_select(0, contexts) for table in (self.logits, self.log_all))
+        return KnownLabelLoggers(logits, log_all)
 
     def to(self, kind: torch.dtype) -> "KnownLabelLoggers":
         return KnownLabelLoggers(self.logits.to(kind), self.log_all.to(kind))

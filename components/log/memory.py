@@ -122,13 +122,16 @@ class SideRows:
         """The rows of each logger."""
         return tuple(np.flatnonzero(self.logger == j) for j in range(len(self.counts)))
 
-    def under(self, logits: Matrix) -> LoggedBatch:
-        """These rows with log h(y|x) of a policy given by its logits on all contexts (m, q)."""
+    def under(self, logits: Matrix, normaliser: Vector | None = None) -> LoggedBatch:
+        """These rows with log h(y|x) of a policy given by its logits on all contexts (m, q).
+
+        `normaliser` (m,) is the space's `log_normaliser` of the logits, where it is known.
+        """
         return LoggedBatch(
             logger=self.logger,
             delta=self.delta,
             log_propensity=self.log_propensity,
-            log_target=self.space.log_probability_at(logits, self.context, self.action),
+            log_target=self.space.log_probability_at(logits, self.context, self.action, normaliser),
             max_loss=self.space.largest_loss,
             log_propensities=self.log_propensities,
         )

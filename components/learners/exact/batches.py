@@ -56,10 +56,11 @@ class SortedRows:
     def batches(self, steps: int, generator: torch.Generator) -> Iterator[ContextBatch]:
         """Every context once per epoch in random order, all of its rows with it."""
         contexts = torch.randperm(len(self.count), generator=generator)
-        count = self.count[contexts]
+        count = self.count.index_select(0, contexts)
         end = torch.cumsum(count, dim=0)
         place = torch.repeat_interleave(count)
-        rows = self.order[(self.start[contexts] - end + count)[place] + torch.arange(len(place))]
+        first_of = self.start.index_select(0, contexts) - end + count
+        rows = self.order.index_select(0, first_of.index_select(0, place) + torch.arange(len(place)))
         first, row = 0, 0
         for chosen in torch.tensor_split(contexts, steps):
             last_row = int(end[first + len(chosen) - 1])
@@ -113,10 +114,10 @@ class MemoryContexts:
             yield ExactBatch(
                 contexts=chosen.contexts,
                 place=chosen.place,
-                action=columns.action[chosen.rows],
-                log_denominator=self.log_denominator[chosen.rows],
-                delta=columns.delta[chosen.rows],
-                logger=self.rows.logger[chosen.rows],
+                action=columns.action.index_select(0, chosen.rows),  # several times faster than indexing
+                log_denominator=self.log_denominator.index_select(0, chosen.rows),
+                delta=columns.delta.index_select(0, chosen.rows),
+                logger=self.rows.logger.index_select(0, chosen.rows),
                 scale=len(self.rows.count) / len(chosen.contexts),
             )
 

@@ -61,6 +61,7 @@ class ExactLearner(RiskLearner):
         self.loggers = judged.to(self.x.dtype)
         self.nearest = Candidates.of(known, judged)
         self.multiplier = Multiplier(0.0, settings.multiplier_rate)
+        self.bound = self.log_bound()
         self.finished, self.steps, self.pulls = 0, 0, 0
 
     def run_epoch(self) -> None:
@@ -68,15 +69,19 @@ class ExactLearner(RiskLearner):
         if self.clones():
             return
         shift = self.update_shares()
-        lambdas, log_shares, bound = self.lambdas(), self.log_shares(), self.log_bound()
+        self.bound = self.log_bound()
+        lambdas, log_shares = self.lambdas(), self.log_shares()
         self.network.train()
         self.steps, self.pulls = 0, 0
         for _ in range(self.settings.passes_per_epoch):
             for batch in self.rows.epoch():
-                risk, value = self.risk_and_constraint(batch, lambdas, log_shares, shift)
-                loss = risk if self.warming_up else self.multiplier.descended(risk, value - bound)
+                logits = self.network(self.x.index_select(0, batch.contexts))
+                loss = self.risk(logits, batch, lambdas, shift)
+                if not self.warming_up:
+                    excess = self.constraint(logits, batch, log_shares) - self.bound
+                    loss = self.multiplier.descended(loss, excess)
+                    self.pulls += bool(self.multiplier.pull(excess.detach()) > 0)
                 self.steps += 1
-                self.pulls += not self.warming_up and bool(self.multiplier.pull(value.detach() - bound) > 0)
                 self.optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 self.optimiser.step()
@@ -107,29 +112,29 @@ class ExactLearner(RiskLearner):
         least = self.nearest.log_least(self.log_shares(), self.objective.average)
         return least + math.log1p(self.settings.kappa)
 
-    def risk_and_constraint(
-        self, batch: ExactBatch, lambdas: Tensor, log_shares: Tensor, shift: float
-    ) -> tuple[Tensor, Tensor]:
-        """R and the logarithm of the constraint's left-hand side on a mini-batch, from one pass."""
-        logits = self.network(self.x.index_select(0, batch.contexts))
-        risk = row_risk(
+    def risk(self, logits: Tensor, batch: ExactBatch, lambdas: Tensor, shift: float) -> Tensor:
+        """R on a mini-batch, from the policy's logits at its contexts (K, size)."""
+        return row_risk(
             self.space.log_probability_at(logits, batch.place, batch.action),
             batch.log_denominator,
             batch.delta - shift,
-            lambdas[batch.logger] * batch.scale,
+            lambdas.index_select(0, batch.logger) * batch.scale,
             self.settings.weights,
             self.settings.clip,
         )
+
+    def constraint(self, logits: Tensor, batch: ExactBatch, log_shares: Tensor) -> Tensor:
+        """The logarithm of the constraint's left-hand side on a mini-batch, from the same logits."""
         moments = self.loggers.at(batch.judged).log_d2(batch.judged_part(logits))
-        return risk, log_constraint(moments, log_shares, self.objective.average)
+        return log_constraint(moments, log_shares, self.objective.average)
 
     def excess(self) -> float:
         """g = log sum_j c_j d_2 - log least - log(1 + kappa) of the current policy over all contexts."""
-        return self.snapshot().log_constraint(self.shares) - self.log_bound()
+        return self.snapshot().log_constraint(self.shares) - self.bound
 
     def record(self, epoch: int) -> EpochRecord:
         """The usual record; an epoch outside the constraint is not eligible."""
-        allowed = expm1_or_inf(self.log_bound())
+        allowed = expm1_or_inf(self.bound)
         record = self.measure.record(
             epoch,
             self.snapshot(),

@@ -45,6 +45,7 @@ class ContextSnapshot:
         self.logits = logits
         self._loggers, self._averaged, self._counts = measure.loggers, measure.averaged, measure.counts
         self._average = measure.objective.average
+        self._constraints: dict[bytes, float] = {}
 
     @cached_property
     def log_moments(self) -> Matrix:
@@ -67,9 +68,12 @@ class ContextSnapshot:
         """log(1 + sum_j c_j D_f(h||h_j)), or for balanced methods of 1 + an upper bound of D_f(h||h_avg)."""
         if self._average:
             return self._log_average_bound
-        # A share of 0 makes nothing of any divergence, even of an infinite one.
-        coefficients = constraint_coefficients(self._counts, shares / self._counts)
-        return float(logsumexp(self.log_d2, b=coefficients))
+        name = shares.tobytes()
+        if name not in self._constraints:
+            # A share of 0 makes nothing of any divergence, even of an infinite one.
+            coefficients = constraint_coefficients(self._counts, shares / self._counts)
+            self._constraints[name] = float(logsumexp(self.log_d2, b=coefficients))
+        return self._constraints[name]
 
     @cached_property
     def _log_average_bound(self) -> float:

