@@ -9,7 +9,7 @@ Logits are (n, q), in float64; probabilities of whole actions stay in the log do
 22 labels a propensity is about 1e-7 and ratios of two of them span 1e7.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit
 
-from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector, row_blocks
 from multilogger.components.errors import BadInput
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ MAX_ENUMERATED_LABELS = 12  # 4096 actions a context; beyond it a sum over all a
 LARGEST_LOGIT = 14.0
 
 LEAST_CHANCE = 1e-7
-BLOCK_NUMBERS = 2**17  # of a table of rows and labels that is worked on at a time; more leave the cache
 
 
 def marginals(logits: Matrix) -> Matrix:
@@ -76,13 +75,6 @@ def log_probability_at(
         log_h[here] += np.einsum("nq,nq->n", logits[context[here]], y[here].astype(np.float64))
     # Rounding may leave 1e-16 where the policy is sure; a probability is at most 1.
     return np.asarray(np.minimum(log_h, 0.0), dtype=np.float64)
-
-
-def row_blocks(rows: int, labels: int) -> Iterator[slice]:
-    """So many rows of so many labels in blocks, each of which fits in a cache."""
-    size = max(1, BLOCK_NUMBERS // max(1, labels))
-    for start in range(0, rows, size):
-        yield slice(start, start + size)
 
 
 def log_probability_slope(p: Matrix, y: Actions) -> Matrix:

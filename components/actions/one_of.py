@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp, softmax
 
-from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector, row_blocks
 from multilogger.components.errors import BadInput
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def log_max_ratio(logits: Matrix, logger_logits: Matrix) -> Vector:
 
 def blocks(logits: Matrix) -> list[slice]:
     """The rows of a table (n, K) in lots of about the same size in memory, whatever K is."""
-    rows = max(1, BLOCK_NUMBERS // max(1, logits.shape[1]))
-    return [slice(start, start + rows) for start in range(0, len(logits), rows)]
+    return list(row_blocks(len(logits), logits.shape[1], BLOCK_NUMBERS))
 
 
 def _block_log_d2(logits: Matrix, logger_logits: Matrix) -> Vector:

@@ -20,9 +20,7 @@ from torch import Tensor
 from multilogger.components.actions.space import KnownLoggers
 
 POINTS = 24  # policies between the loggers, in all
-SAME_ORDER = (
-    4  # loggers whose terms torch adds up in one order, whichever axis lies together; by logger is faster
-)
+SAME_ORDER = 4  # loggers whose terms torch adds up in one order, whichever axis lies together
 
 
 @dataclass(frozen=True)

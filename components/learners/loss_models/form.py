@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.actions.arrays import Actions, Matrix, Vector
+from multilogger.components.actions.arrays import Actions, Matrix, Vector, row_blocks
 from multilogger.components.actions.label_losses import expected_label_sum
-from multilogger.components.actions.labels import row_blocks
 from multilogger.components.actions.one_of import expected_by_action
 
 if TYPE_CHECKING:
