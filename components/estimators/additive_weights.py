@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.labels import marginals
-from multilogger.components.estimators.ips import Estimate, WeighedRows, equal_lambdas, estimate
 from multilogger.components.estimators.logged_batch import Loggers
 
 SMALLEST_VARIANCE = 1e-200  # of a label that a logger never varies: its square still has an inverse
@@ -100,38 +99,6 @@ def support_shares(weights: AdditiveWeights, counts: Vector) -> Vector:
     """
     precision = counts / weights.second_moment
     return np.asarray(precision / precision.sum())
-
-
-@dataclass(frozen=True)
-class LabelRows:
-    """Rows of label vectors: context (n,), logger (n,), action (n, q) and loss (n,); n_j in `counts` (J,)."""
-
-    context: NDArray[np.int64]
-    logger: Loggers
-    action: Actions
-    delta: Vector
-    counts: Vector
-
-    def weighed(self, weights: AdditiveWeights) -> WeighedRows:
-        own = weights.of(self.context, self.logger, self.action)
-        return WeighedRows(self.logger, own, self.delta, self.counts)
-
-
-def additive_naive_risk(rows: LabelRows, logits: Matrix, logger_logits: Sequence[Matrix]) -> Estimate:
-    """(1/n) sum_i W_i delta_i, W of each row's own logger."""
-    return estimate(rows.weighed(own_additive_weights(logits, logger_logits)), equal_lambdas(rows.counts))
-
-
-def additive_weighted_risk(rows: LabelRows, logits: Matrix, logger_logits: Sequence[Matrix]) -> Estimate:
-    """The same with loggers weighed by how well they support the policy."""
-    weights = own_additive_weights(logits, logger_logits)
-    return estimate(rows.weighed(weights), support_shares(weights, rows.counts) / rows.counts)
-
-
-def additive_balanced_risk(rows: LabelRows, logits: Matrix, logger_logits: Sequence[Matrix]) -> Estimate:
-    """(1/n) sum_i W_i delta_i, W balanced over the loggers."""
-    weights = balanced_additive_weights(logits, logger_logits, rows.counts)
-    return estimate(rows.weighed(weights), equal_lambdas(rows.counts))
 
 
 def _weights(

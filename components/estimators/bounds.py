@@ -151,17 +151,6 @@ def equivalent_rho(kappa: float, counts: Vector, lambdas: Vector) -> float:
     return float(np.sum(counts) ** 2 * (1.0 + kappa) * _terms(counts, lambdas).sum())
 
 
-def equivalent_kappa(rho: float, counts: Vector, lambdas: Vector) -> float:
-    """The kappa that says the same as a printed threshold rho; the inverse of `equivalent_rho`."""
-    least = equivalent_rho(0.0, counts, lambdas)
-    if not rho >= least:
-        raise BadInput(
-            f"rho must be at least {least:g} for these loggers, got {rho:g}; "
-            "no policy can meet a smaller one, because d_2 is never below 1"
-        )
-    return rho / least - 1.0
-
-
 def _terms(counts: Vector, lambdas: Vector) -> Vector:
     if counts.shape != lambdas.shape:
         raise BadInput(f"one lambda per logger is needed, got {len(lambdas)} for {len(counts)} loggers")

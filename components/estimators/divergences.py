@@ -14,7 +14,6 @@ from scipy.special import logsumexp
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
-from multilogger.components.errors import BadInput
 from multilogger.components.estimators.weights import log_mixture
 
 BLOCK_ROWS = 256  # contexts enumerated at a time: 256 x 4096 actions are 8 MB a policy
@@ -43,14 +42,6 @@ class PolicyDivergence:
             return math.expm1(self.log_d2)
         except OverflowError:
             return math.inf
-
-
-@dataclass(frozen=True)
-class SampledDivergence:
-    """A Monte Carlo estimate of d_2 and its standard error."""
-
-    d2: float
-    standard_error: float
 
 
 def exact_divergence(space: ActionSpace, logits: Matrix, logger_logits: Matrix) -> PolicyDivergence:
@@ -86,45 +77,10 @@ def enumerated_average_divergence(
     )
 
 
-def sampled_average_divergence(
-    space: ActionSpace,
-    logits: Matrix,
-    logger_logits: Sequence[Matrix],
-    counts: Vector,
-    draws: int,
-    rng: np.random.Generator,
-) -> SampledDivergence:
-    """d_2(h||h_avg; P(x)) = E_{x, y ~ h} h/h_avg (section 6) from `draws` actions a context.
-
-    For more labels than can be enumerated.
-    """
-    if draws < 2:
-        raise BadInput(f"sampling needs at least 2 draws per context, got {draws}; 100 are a good start")
-    ratios = np.empty((draws, len(logits)))
-    for i in range(draws):
-        y = space.draw(logits, rng)
-        columns = [space.log_probability(table, y) for table in logger_logits]
-        ratios[i] = np.exp(space.log_probability(logits, y) - log_mixture(np.stack(columns, axis=-1), counts))
-    # Contexts are given, not drawn: the error is that of the actions within each context.
-    variance = ratios.var(axis=0, ddof=1).mean() / (draws * len(logits))
-    return SampledDivergence(d2=float(ratios.mean()), standard_error=math.sqrt(float(variance)))
-
-
-def average_divergence_bound(divergences: Sequence[PolicyDivergence], counts: Vector) -> PolicyDivergence:
-    """Upper bounds of d_2(h||h_avg; P(x)) and M_avg that hold for any number of labels.
-
-    d_2(h||h_avg) <= sum_j (n_j/n) d_2(h||h_j)  by convexity of 1/t, and M_avg <= sum_j (n_j/n) M_j likewise.
-    """
-    return PolicyDivergence(
-        log_d2=float(log_mixture(np.array([d.log_d2 for d in divergences]), counts)),
-        log_max_ratio=float(log_mixture(np.array([d.log_max_ratio for d in divergences]), counts)),
-    )
-
-
 def harmonic_divergence_bound(
     space: ActionSpace, logits: Matrix, logger_logits: Sequence[Matrix], counts: Vector
 ) -> PolicyDivergence:
-    """Upper bounds of d_2(h||h_avg; P(x)) and M_avg, tighter than `average_divergence_bound`.
+    """Upper bounds of d_2(h||h_avg; P(x)) and M_avg, tighter than the means over loggers.
 
     d_2(h||h_avg; x) <= 1 / sum_j (n_j/n) / d_2(h||h_j; x), then the mean over contexts; M_avg likewise, then
     the maximum. For any v_j >= 0 with sum 1, convexity gives 1 / sum_j s_j h_j <= sum_j v_j^2 / (s_j h_j);

@@ -19,7 +19,6 @@ from multilogger.components.estimators.ips import (
     balanced_rows,
     equal_lambdas,
     estimate,
-    own_rows,
 )
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
 from multilogger.components.estimators.weights import RAW, WeightRule
@@ -78,36 +77,10 @@ def doubly_robust_risk(
     )
 
 
-def naive_doubly_robust(batch: LoggedBatch, model: ModelledLoss, rule: WeightRule = RAW) -> Estimate:
-    """R_dr with the weights of naive IPS (section 2.1.1)."""
-    return lambda_weighted_doubly_robust(batch, model, equal_lambdas(batch.counts), rule)
-
-
-def lambda_weighted_doubly_robust(
-    batch: LoggedBatch, model: ModelledLoss, lambdas: Vector, rule: WeightRule = RAW
-) -> Estimate:
-    """R_dr with the weights of lambda-weighted IPS (section 2.1.1), lambdas fixed beforehand."""
-    return doubly_robust_risk(own_rows(batch, rule.clip), model, lambdas, rule.self_normalised)
-
-
 def balanced_doubly_robust(batch: LoggedBatch, model: ModelledLoss, rule: WeightRule = RAW) -> Estimate:
     """R_dr with the weights of balanced IPS (section 6)."""
     rows = balanced_rows(batch, rule.clip)
     return doubly_robust_risk(rows, model, equal_lambdas(rows.counts), rule.self_normalised)
-
-
-def switch_doubly_robust(batch: LoggedBatch, model: ModelledLoss, threshold: float) -> Estimate:
-    """Switch-DR (Wang, Agarwal and Dudik 2017): naive R_dr that leaves the model alone where h/h_j is large.
-
-    R_switch = (1/n) sum_i E_{y ~ h} q(x_i, y) + (1/n) sum_i 1[w_i <= threshold] w_i (delta_i - q(x_i, y_i))
-
-    A threshold of 0 gives the direct method, one above all weights naive R_dr. Not in the paper.
-    """
-    if not threshold >= 0:
-        raise BadInput(f"the threshold of weights must be at least 0, got {threshold:g}")
-    rows = own_rows(batch)
-    kept = replace(rows, weights=np.where(rows.weights <= threshold, rows.weights, 0.0))
-    return doubly_robust_risk(kept, model, equal_lambdas(batch.counts))
 
 
 def _residual(rows: WeighedRows, model: ModelledLoss) -> WeighedRows:

@@ -13,7 +13,7 @@ import numpy as np
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.lambda_star import LoggerStats, supported_lambda_star, update_stats
+from multilogger.components.estimators.lambda_star import LoggerStats, update_stats
 from multilogger.components.estimators.logged_batch import LoggedBatch, Loggers
 from multilogger.components.estimators.weights import RAW, WeightRule, importance_weights, log_mixture
 
@@ -154,30 +154,9 @@ def balanced_rows(batch: LoggedBatch, clip: float = math.inf) -> WeighedRows:
     return WeighedRows(batch.logger, weights, batch.delta, batch.counts)
 
 
-def naive_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
-    """Naive IPS (section 2.1.1).
-
-    R_naive = (1/n) sum_j sum_i h/h_j delta
-    """
-    return equal_estimate(own_rows(batch, rule.clip), rule.self_normalised)
-
-
 def lambda_weighted_risk(batch: LoggedBatch, lambdas: Vector, rule: WeightRule = RAW) -> Estimate:
     """R_lambda with weights h/h_j (section 2.1.1)."""
     return estimate(own_rows(batch, rule.clip), lambdas, rule.self_normalised)
-
-
-def weighted_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
-    """Weighted IPS: R_lambda at lambda* (section 2.1.1), with lambda* estimated on the same rows."""
-    return lambda_weighted_risk(batch, supported_lambda_star(logger_stats(batch, rule.clip)), rule)
-
-
-def balanced_risk(batch: LoggedBatch, rule: WeightRule = RAW) -> Estimate:
-    """Balanced IPS (section 6).
-
-    R_bal = (1/n) sum_j sum_i h/h_avg delta
-    """
-    return equal_estimate(balanced_rows(batch, rule.clip), rule.self_normalised)
 
 
 def logger_stats(batch: LoggedBatch, clip: float = math.inf) -> tuple[LoggerStats, ...]:

@@ -4,7 +4,7 @@ u = w delta is the importance-weighted loss, w = h / h_j the importance weight.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import TypeVar
 
@@ -102,7 +102,7 @@ def self_normalised_divergence(stats: Stats, floor: float = S_FLOOR) -> Vector:
     With m_j the mean of u within logger j the square expands, without a second pass, to
     [ sum_i (u_i - m_j)^2 / (S^j)^2 + n_j (m_j / S^j - u_bar)^2 ] / (n_j - 1).
     """
-    _check_counts(stats, at_least=2)
+    _check_counts(stats)
     _check_spread(stats)
     u_bar = math.fsum(s.sum_u for s in stats) / sum(s.count for s in stats)
     return np.array(
@@ -113,24 +113,14 @@ def self_normalised_divergence(stats: Stats, floor: float = S_FLOOR) -> Vector:
     )
 
 
-def plain_divergence(stats: Stats) -> Vector:
-    """Variance of u within each logger, dividing by n_j: what Open Bandit Pipeline uses for lambda*: (J,)."""
-    _check_counts(stats, at_least=1)
-    _check_spread(stats)
-    return np.array([s.squares / s.count for s in stats])
-
-
-Divergence = Callable[[Stats], Vector]
-
-
-def lambda_star(stats: Stats, divergence: Divergence = self_normalised_divergence) -> Vector:
+def lambda_star(stats: Stats) -> Vector:
     """Variance-minimising logger weights (section 2.1.1): (J,).
 
     lambda*_j = 1 / (s2_j sum_k n_k / s2_k),  hence  sum_j n_j lambda*_j = 1,
 
     with s2_j the divergence estimate of logger j.
     """
-    s2 = divergence(stats)
+    s2 = self_normalised_divergence(stats)
     if not (np.isfinite(s2).all() and (s2 > 0).all()):
         raise BadInput(
             f"every logger needs a positive divergence estimate, got {s2.tolist()}; "
@@ -197,11 +187,11 @@ def _about(squares: Some, count: Some, mean_u: Some, scale: Some, centre: Some) 
     return squares / scale**2 + count * (mean_u / scale - centre) ** 2
 
 
-def _check_counts(stats: Stats, at_least: int) -> None:
+def _check_counts(stats: Stats) -> None:
     for j, s in enumerate(stats):
-        if s.count < at_least:
+        if s.count < 2:
             raise BadInput(
-                f"logger {j} needs at least {at_least} rows for a divergence estimate, got {s.count}; "
+                f"logger {j} needs at least 2 rows for a divergence estimate, got {s.count}; "
                 "log more of it or drop it"
             )
 

@@ -167,35 +167,9 @@ class Groups:
 
 def ls_sums(values: Vector, smoothing: float) -> SmoothedSums:
     """Logarithmic smoothing of values x = w r >= 0 (n,) at M."""
-    given = _above_zero("smoothing", smoothing)
-    return SmoothedSums(1.0 / given, len(values), float(log_smoothed(values, given).sum()))
-
-
-def ix_sums(
-    log_target: Vector, log_propensity: Vector, rewards: Vector, gamma: float, groups: Groups | None = None
-) -> SmoothedSums:
-    """Implicit exploration of rows, from log h and log h_j or log h_avg."""
-    weighted = implicit_weights(log_target, log_propensity, _above_zero("gamma", gamma)) * rewards
-    if groups is None:
-        return SmoothedSums(2.0 * gamma, len(weighted), float(weighted.sum()))
-    values = groups.values(weighted)
-    return SmoothedSums(2.0 * gamma / groups.whole.most, len(values), float(values.sum()))
-
-
-def ls_lower_bound(
-    weights: Vector,
-    rewards: Vector,
-    eta: float,
-    smoothing: float | None = None,
-    groups: Groups | None = None,
-) -> float:
-    """A lower bound of V from weights h/h_j or h/h_avg; it fails with a chance of at most `eta`.
-
-    By one M that was fixed beforehand, or by a mixture of them. `groups` says which rows share a context.
-    """
-    values = ls_values(weights, rewards, groups)
-    given = smoothings(len(values)) if smoothing is None else (smoothing,)
-    return mixed_lower_bound([ls_sums(values, float(m)) for m in given], eta)
+    if not smoothing > 0:
+        raise BadInput(f"smoothing must be above 0, got {smoothing}")
+    return SmoothedSums(1.0 / smoothing, len(values), float(log_smoothed(values, smoothing).sum()))
 
 
 def ls_values(weights: Vector, rewards: Vector, groups: Groups | None = None) -> Vector:
@@ -204,22 +178,6 @@ def ls_values(weights: Vector, rewards: Vector, groups: Groups | None = None) ->
     if len(weights) and float(weights.min()) < 0:
         raise BadInput(f"logarithmic smoothing needs weights of at least 0, got {float(weights.min()):g}")
     return weights * rewards if groups is None else groups.values(weights * rewards)
-
-
-def ix_lower_bound(
-    log_target: Vector,
-    log_propensity: Vector,
-    rewards: Vector,
-    eta: float,
-    gamma: float | None = None,
-    groups: Groups | None = None,
-) -> float:
-    """The same by implicit exploration, from log h and log h_j or log h_avg; 2 gamma is 1/M."""
-    _check_rewards(rewards)
-    count = len(rewards) if groups is None else len(groups.rows)
-    given = 0.5 / smoothings(count) if gamma is None else (gamma,)
-    found = [ix_sums(log_target, log_propensity, rewards, float(g), groups) for g in given]
-    return mixed_lower_bound(found, eta)
 
 
 def _check_eta(eta: float) -> None:
@@ -233,9 +191,3 @@ def _check_rewards(rewards: Vector) -> None:
             f"rewards must lie in [0, 1], got {float(rewards.min()):g} to {float(rewards.max()):g}; "
             "take 1 - loss / largest loss"
         )
-
-
-def _above_zero(name: str, value: float) -> float:
-    if not value > 0:
-        raise BadInput(f"{name} must be above 0, got {value}")
-    return value

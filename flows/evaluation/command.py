@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from multilogger.components.evaluation.evaluation import PolicyEvaluation
 from multilogger.components.evaluation.picture import draw_evaluation
@@ -28,7 +27,6 @@ from multilogger.components.evaluation.tables import (
 )
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
 from multilogger.flows.terminal.terminal import Terminal
-from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.progress import watched_by
 from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.store import Store, check_folder, writable_folder
@@ -136,26 +134,15 @@ def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
 @contextmanager
 def _recorded(done: Evaluated, options: EvaluateOptions) -> "Iterator[tuple[Tracker, str]]":
     """An MLflow run in the dataset's experiment, ended well or with its reason."""
-    from multilogger.tasks.engine.tracking import FLOW_LOCK, Tracker
+    from multilogger.tasks.engine.tracking import Tracker
 
-    store = Store.current().open()
-    tracker = Tracker(store)
+    tracker = Tracker(Store.current().open())
     dataset, method, named = done.dataset(options), done.named.policy.method, done.named
-    lock = store.locks / f"{FLOW_LOCK}{uuid4().hex}"
-    with FileLock(lock):
-        tags = {"flow": "evaluate", "dataset": dataset, "seed": str(options.seed), "method": method}
-        if named.run_id is not None:
-            tags["policy.run_id"] = named.run_id
-        run_id = tracker.start(dataset, f"{dataset} · evaluate {method} on logs", lock, tags)
-        try:
-            yield tracker, run_id
-        except BaseException as error:
-            tracker.fail(run_id, error)
-            raise
-        else:
-            tracker.finish(run_id)
-        finally:
-            lock.unlink(missing_ok=True)
+    tags = {"flow": "evaluate", "dataset": dataset, "seed": str(options.seed), "method": method}
+    if named.run_id is not None:
+        tags["policy.run_id"] = named.run_id
+    with tracker.running(dataset, f"{dataset} · evaluate {method} on logs", tags) as run_id:
+        yield tracker, run_id
 
 
 def _params(options: EvaluateOptions) -> dict[str, Any]:

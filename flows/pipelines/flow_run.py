@@ -9,17 +9,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 from prefect.context import FlowRunContext
 
 from multilogger.tasks.engine.artifact import Artifact, sweep_temporary_folders
 from multilogger.tasks.engine.execution import Status, Surroundings
-from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.runner import Outcome, Runner
 from multilogger.tasks.engine.stage_run import MetricPoint
 from multilogger.tasks.engine.store import Store
-from multilogger.tasks.engine.tracking import FLOW_LOCK, NOTE_TAG, Tracker
+from multilogger.tasks.engine.tracking import NOTE_TAG, Tracker
 
 
 @dataclass(frozen=True)
@@ -63,24 +61,13 @@ def tracked_run(
     store: Store, experiment: str, name: str, tags: Mapping[str, str], params: Mapping[str, Any]
 ) -> Iterator[TrackedRun]:
     """Open a run that lives as long as the block, and end it as the block ends."""
-    tracker = Tracker(store)
-    lock_path = store.locks / f"{FLOW_LOCK}{uuid4().hex}"
-    with FileLock(lock_path):
-        own = dict(tags)
-        context = FlowRunContext.get()
-        if context is not None and context.flow_run is not None:
-            own["prefect.flow_run_id"] = str(context.flow_run.id)
-        run_id = tracker.start(experiment, name, lock_path, own)
-        try:
-            tracker.log(run_id, params)
-            yield TrackedRun(run_id, tracker)
-        except BaseException as error:
-            tracker.fail(run_id, error)
-            raise
-        else:
-            tracker.finish(run_id)
-        finally:
-            lock_path.unlink(missing_ok=True)
+    tracker, own = Tracker(store), dict(tags)
+    context = FlowRunContext.get()
+    if context is not None and context.flow_run is not None:
+        own["prefect.flow_run_id"] = str(context.flow_run.id)
+    with tracker.running(experiment, name, own) as run_id:
+        tracker.log(run_id, params)
+        yield TrackedRun(run_id, tracker)
 
 
 @contextmanager

@@ -6,9 +6,11 @@ A run that is RUNNING while nobody holds its lock belongs to a killed process; t
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModelOutput, Metric, Param, Run, RunTag
@@ -83,6 +85,22 @@ class Tracker:
             own["mlflow.parentRunId"] = parent
         run = self._client.create_run(self.experiment(dataset), run_name=name, tags={**tags, **own})
         return str(run.info.run_id)
+
+    @contextmanager
+    def running(self, dataset: str, name: str, tags: Mapping[str, str]) -> Iterator[str]:
+        """The id of a run that lives as long as the block, and ends as the block ends."""
+        lock = self._store.locks / f"{FLOW_LOCK}{uuid4().hex}"
+        with FileLock(lock):
+            run_id = self.start(dataset, name, lock, tags)
+            try:
+                yield run_id
+            except BaseException as error:
+                self.fail(run_id, error)
+                raise
+            else:
+                self.finish(run_id)
+            finally:
+                lock.unlink(missing_ok=True)
 
     def log(self, run_id: str, params: Mapping[str, Any], metrics: Sequence[MetricPoint] = ()) -> None:
         """Write parameters that have a value, and metrics, in as few calls as MLflow allows."""

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from multilogger.components.actions.labels import log_probability_at
-from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.ips import (
+    lambda_weighted_risk,
+)
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED
 from multilogger.tasks.dataset_files import load_train
@@ -18,6 +20,10 @@ from multilogger.tasks.learn_settings import LearnSettings
 from multilogger.tasks.log_files import stream_log
 from multilogger.tasks.replay import ReplaySettings, replay
 from multilogger.tasks.train_loggers import TrainLoggersSettings, train_loggers
+from tests.components.estimators.risks import (
+    balanced_risk,
+    naive_risk,
+)
 from tests.tasks.conftest import make
 
 

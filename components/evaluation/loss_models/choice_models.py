@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import log_softmax
@@ -28,10 +27,10 @@ from multilogger.components.actions.one_of import BLOCK_NUMBERS, log_probability
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.loss_models.cross_fitting import FREE, RIDGE, Folds, ModelRows
 from multilogger.components.evaluation.loss_models.pair_networks import (
-    Pair,
+    FIT,
+    BlindToPairs,
     PairNetworks,
     RowSample,
-    blind_to,
 )
 from multilogger.components.learners.loss_models.choice import ChoiceModel, log_complement
 from multilogger.components.learners.loss_models.pair_sums import PairSums
@@ -132,24 +131,8 @@ class ChoiceRidge:
         return line_losses(self._lines, self._folds[rows.context], rows.action, h, [h])
 
 
-class ChoicePairs(ChoiceModel):
-    """Member i is fitted without the i-th of `pairs`; `settings.folds` is the number of pairs."""
-
-    def __init__(
-        self,
-        x: Tensor,
-        sums: PairSums,
-        actions: int,
-        settings: LossModelSettings,
-        generator: torch.Generator,
-        fold: Tensor,
-        pairs: Sequence[Pair],
-    ) -> None:
-        super().__init__(x, sums, actions, settings, generator, fold)
-        self.blind = pairs
-
-    def seen_by(self, k: int) -> Tensor:
-        return blind_to(self.fold[self.context], self.blind[k])
+class ChoicePairs(BlindToPairs, ChoiceModel):
+    """Networks of which each learns from every row by itself."""
 
     def batch_loss(self, k: int, groups: Tensor, outputs: Tensor) -> Tensor:
         """-mean_i [ (1 - delta_i) log p_a + delta_i log(1 - p_a) ] over the rows of some groups.
@@ -166,18 +149,7 @@ class ChoicePairs(ChoiceModel):
 class ChoiceNetwork(PairNetworks[LossModelSettings]):
     """Choice networks, and a line per action."""
 
-    # Fixed here: an estimate must not move when learning is tuned.
-    settings = LossModelSettings(
-        hidden=(128,),
-        batch_norm=False,
-        standardise=True,
-        risk_rate=1e-3,
-        weight_decay=0.1,
-        input_dropout=0.2,
-        context_batch=128,
-        epochs=50,
-        patience=50,
-    )
+    settings = FIT
 
     def add(self, rows: ModelRows) -> None:
         """Keep the sampled ones of some rows; of the policy, its chance of the logged action alone."""
@@ -191,7 +163,7 @@ class ChoiceNetwork(PairNetworks[LossModelSettings]):
     def _open(self, x: Tensor, sample: RowSample, fold: Tensor, settings: LossModelSettings) -> ChoicePairs:
         share = sample.delta / self._shape.max_loss
         sums = PairSums.of([(sample.context, sample.action, share)], self._shape.size)
-        return ChoicePairs(x, sums, self._shape.size, settings, self._generator, fold, self._pairs)
+        return ChoicePairs(x, sums, self._shape.size, settings, self._generator, fold)
 
     def _fitted_ridge(self, x: Tensor, sample: RowSample) -> NDArray[np.float64]:
         """The lines of each fold, from rows of all the others: (folds, K, 3)."""

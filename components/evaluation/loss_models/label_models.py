@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from multilogger.components.actions.arrays import Matrix, Vector
@@ -27,13 +26,13 @@ from multilogger.components.actions.labels import marginals
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.loss_models.cross_fitting import FREE, RIDGE, Folds, ModelRows
 from multilogger.components.evaluation.loss_models.pair_networks import (
-    Pair,
+    FIT,
+    BlindToPairs,
     PairNetworks,
     RowSample,
-    blind_to,
 )
 from multilogger.components.learners.loss_models.additive import AdditiveModel
-from multilogger.components.learners.loss_models.additive_rows import AdditiveRows, GroupedRows
+from multilogger.components.learners.loss_models.additive_rows import GroupedRows
 from multilogger.components.learners.loss_models.settings import AdditiveSettings
 
 
@@ -87,31 +86,13 @@ def label_terms(p: Matrix, y: Matrix) -> Matrix:
     return np.hstack([np.ones((len(p), 1)), t, y, y * t])
 
 
-class AdditivePairs(AdditiveModel):
-    """Member i is fitted without the i-th of `pairs`, and learns the loggers' noise from its own rows.
+class AdditivePairs(BlindToPairs, AdditiveModel):
+    """Networks of which each learns the loggers' noise from its own rows."""
 
-    `fold` (m,) is that of each context; `settings.folds` is the number of pairs.
-    """
-
-    def __init__(
-        self,
-        x: Tensor,
-        rows: AdditiveRows,
-        labels: int,
-        settings: AdditiveSettings,
-        generator: torch.Generator,
-        fold: Tensor,
-        pairs: Sequence[Pair],
-    ) -> None:
-        super().__init__(x, rows, labels, settings, generator, fold)
-        self.pairs = pairs
-        self._noises = [self.noise for _ in pairs]
-
-    def seen_by(self, k: int) -> Tensor:
-        return blind_to(self.fold[self.context], self.pairs[k])
+    _noises: Sequence[Tensor] = ()
 
     def noise_for(self, k: int) -> Tensor:
-        return self._noises[k]
+        return self._noises[k] if self._noises else self.noise
 
     def estimate_noise(self) -> None:
         self._noises = [self.excess_noise(self.member(k), self.seen_by(k)) for k in range(len(self.members))]
@@ -120,19 +101,7 @@ class AdditivePairs(AdditiveModel):
 class AdditiveNetwork(PairNetworks[AdditiveSettings]):
     """Additive networks, and a ridge of the terms of labels."""
 
-    # Fixed here: an estimate must not move when learning is tuned.
-    settings = AdditiveSettings(
-        hidden=(128,),
-        batch_norm=False,
-        standardise=True,
-        risk_rate=1e-3,
-        weight_decay=0.1,
-        input_dropout=0.2,
-        context_batch=128,
-        working_noise=0.02,
-        epochs=50,
-        patience=50,
-    )
+    settings = AdditiveSettings(**vars(FIT), working_noise=0.02)
 
     def predict(self, rows: ModelRows) -> ModelledLoss:
         p, h = self.chances(rows), marginals(rows.logits)
@@ -145,7 +114,7 @@ class AdditiveNetwork(PairNetworks[AdditiveSettings]):
     def _open(self, x: Tensor, sample: RowSample, fold: Tensor, settings: AdditiveSettings) -> AdditivePairs:
         labels = self._shape.size
         scaled = replace(sample, delta=sample.delta * labels / self._shape.max_loss)
-        return AdditivePairs(x, GroupedRows(scaled), labels, settings, self._generator, fold, self._pairs)
+        return AdditivePairs(x, GroupedRows(scaled), labels, settings, self._generator, fold)
 
     def _fitted_ridge(self, x: Tensor, sample: RowSample) -> Matrix:
         """The coefficients of each fold, from rows of all the others: (folds, 5q + 1)."""

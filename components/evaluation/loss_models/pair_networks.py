@@ -8,7 +8,7 @@ ridge is not misled by what a network knows by heart. They are fitted to a bound
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Generic, TypeVar
@@ -37,6 +37,18 @@ MOST_ROWS = 20_000  # fitted to; with a thousand features their contexts take 80
 MOST_STEPS = 3_000  # of all networks together: longer logs are passed fewer times, at least FEWEST_EPOCHS
 FEWEST_EPOCHS = 10
 FEWEST_FOLDS = 3  # or a network without two of them has seen nothing
+# Fixed here: an estimate must not move when learning is tuned.
+FIT = LossModelSettings(
+    hidden=(128,),
+    batch_norm=False,
+    standardise=True,
+    risk_rate=1e-3,
+    weight_decay=0.1,
+    input_dropout=0.2,
+    context_batch=128,
+    epochs=50,
+    patience=50,
+)
 
 Contexts = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -117,9 +129,14 @@ class RowSampler:
         self._x.append(x[first])
 
 
-def blind_to(fold: Tensor, pair: Pair) -> Tensor:
-    """Which of some folds (g,) are not of a pair: (g,)."""
-    return (fold != pair[0]) & (fold != pair[1])
+class BlindToPairs(LossEnsemble):
+    """Member i is fitted without the pair `blind[i]` of folds; `settings.folds` is the number of pairs."""
+
+    blind: Sequence[Pair]
+
+    def seen_by(self, k: int) -> Tensor:
+        fold, (one, other) = self.fold[self.context], self.blind[k]
+        return (fold != one) & (fold != other)
 
 
 class PairNetworks(ABC, Generic[Settings]):
@@ -144,7 +161,7 @@ class PairNetworks(ABC, Generic[Settings]):
         self._sampler = RowSampler(shape.rows, len(shape.folds), MOST_ROWS, rng)
 
     @abstractmethod
-    def _open(self, x: Tensor, sample: RowSample, fold: Tensor, settings: Settings) -> LossEnsemble:
+    def _open(self, x: Tensor, sample: RowSample, fold: Tensor, settings: Settings) -> BlindToPairs:
         """The networks, one per pair, still to be fitted to the rows of a sample."""
 
     @abstractmethod
@@ -180,12 +197,13 @@ class PairNetworks(ABC, Generic[Settings]):
         if self._apart is not None:
             self._chances = self._tabulated(self._apart)
 
-    def _fitted_model(self, x: Tensor, sample: RowSample) -> LossEnsemble:
+    def _fitted_model(self, x: Tensor, sample: RowSample) -> BlindToPairs:
         settings = replace(self.settings, folds=len(self._pairs))
         steps = settings.folds * math.ceil(len(x) / settings.context_batch)
         epochs = max(FEWEST_EPOCHS, min(settings.epochs, MOST_STEPS // steps))
         fold = torch.from_numpy(self._shape.folds[sample.kept])
         model = self._open(x, sample, fold, replace(settings, epochs=epochs))
+        model.blind = self._pairs
         for _ in range(epochs):
             model.run_epoch()
             self._advance(1.0 / epochs)

@@ -6,26 +6,23 @@ as sharply as the validation rows can vouch for, which suits a policy whose log 
 
 import dataclasses
 
-import torch
-
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.loss_models.blend import BlendedModel, StartRecord
 from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
 from multilogger.components.learners.loss_models.settings import LossModelSettings
-from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.network_learner import ContextLearner, open_measure
 from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
-from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
+from multilogger.components.policies.policy import network_logits
 
 SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
 
 
-class DirectMethodLearner:
+class DirectMethodLearner(ContextLearner):
     """The policy is the average of the model's members, greedy or soft.
 
     The epoch is the one of the best score on contexts that a member has not seen: rows of the validation
@@ -34,28 +31,20 @@ class DirectMethodLearner:
     that the model is fitted to, then only to measure each epoch.
     """
 
+    settings: LossModelSettings
+
     def __init__(
         self, log: LearnerLog, soft: bool, settings: LossModelSettings, seed: int, truth: bool = False
     ) -> None:
         settings = settings.resolved(log.contexts)
-        self.settings, self.soft, self.space = settings, soft, log.space
-        self.generator = torch.Generator().manual_seed(seed)
-        self.standardisation = Standardisation.of(log.x, settings.standardise)
-        self.x = self.standardisation(log.x)
+        super().__init__(log, settings, seed)
+        self.soft, self.space = soft, log.space
         view = open_loss_model(log, truth, settings.fit_all)
         self.figures = view.figures
         self.measure = open_measure(log, BALANCED, rules_of(settings))
         self.model = fit_loss_model(view, self.x, self.standardisation, settings, self.generator)
         self.ensemble = self.model.network(self.model.members, GREEDY)
         self.network: PolicyNetwork = self.ensemble
-
-    @property
-    def size(self) -> NetworkSize:
-        return self.settings.policy_size
-
-    @property
-    def epochs(self) -> int:
-        return self.settings.epochs
 
     @property
     def patience(self) -> int:

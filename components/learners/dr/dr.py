@@ -18,7 +18,7 @@ from multilogger.components.learners.dr.rows import PolicyBatch, open_doubly_rob
 from multilogger.components.learners.loss_models.blend import BlendedModel, StartRecord
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
-from multilogger.components.learners.training.network_learner import open_measure
+from multilogger.components.learners.training.network_learner import ContextLearner, open_measure
 from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import (
@@ -28,14 +28,13 @@ from multilogger.components.learners.training.state import (
     restore_optimiser,
 )
 from multilogger.components.log.disk import LearnerLog
-from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
+from multilogger.components.policies.policy import network_logits
 
 SHARPER = (32.0, GREEDY)
 
 
-class DoublyRobustLearner:
+class DoublyRobustLearner(ContextLearner):
     """First the model's epochs, then the policy's, which start from the additive policy, softened.
 
     Each member of the ensemble is a policy blind to one fold, and is judged on that fold: rows of the
@@ -45,12 +44,12 @@ class DoublyRobustLearner:
     Of a log on disk the policy's mini-batches are single rows, which all members but one learn from.
     """
 
+    settings: DrSettings
+
     def __init__(self, log: LearnerLog, settings: DrSettings, seed: int) -> None:
         settings = settings.resolved(log.contexts)
-        self.settings, self.space = settings, log.space
-        self.generator = torch.Generator().manual_seed(seed)
-        self.standardisation = Standardisation.of(log.x, settings.standardise)
-        self.x = self.standardisation(log.x)
+        super().__init__(log, settings, seed)
+        self.space = log.space
         self.measure = open_measure(log, BALANCED, rules_of(settings))
         self.view = open_doubly_robust(log, settings, seed, self.generator)
         model = open_loss_model(log, every_row=settings.fit_all)
@@ -73,10 +72,6 @@ class DoublyRobustLearner:
             return copy.deepcopy(member)
         own = torch.Generator().manual_seed(0)
         return PolicyNetwork(log.features, log.space.size, self.settings.policy_size, own)
-
-    @property
-    def size(self) -> NetworkSize:
-        return self.settings.policy_size
 
     @property
     def epochs(self) -> int:

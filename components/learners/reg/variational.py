@@ -30,11 +30,6 @@ def f_star(t: Tensor) -> Tensor:
     return 0.25 * t**2 + t
 
 
-def best_discriminator(ratio: Tensor) -> Tensor:
-    """T* = f'(h/h_j) = 2 (h/h_j - 1), at which F equals D_f."""
-    return 2.0 * (ratio - 1.0)
-
-
 def variational_value(t_policy: Tensor, t_logger: Tensor) -> Tensor:
     """F of equation (5), from T at actions of the policy (..., m) and at logged actions (..., k): (...).
 

@@ -55,20 +55,14 @@ class AdamOptions(TypedDict, total=False):
     fused: bool
 
 
-class NetworkLearner:
-    """A network policy on the log's contexts; `generator` has drawn its weights and goes on from there."""
+class ContextLearner:
+    """A policy on the log's contexts, standardised; all that is drawn comes from one generator."""
 
-    def __init__(
-        self, log: LearnerLog, settings: NetworkSettings, seed: int, **adam: Unpack[AdamOptions]
-    ) -> None:
-        self.settings, self.space = settings, log.space.torch
+    def __init__(self, log: LearnerLog, settings: NetworkSettings, seed: int) -> None:
+        self.settings = settings
         self.generator = torch.Generator().manual_seed(seed)
         self.standardisation = Standardisation.of(log.x, settings.standardise)
         self.x = self.standardisation(log.x)
-        self.network = PolicyNetwork(log.features, log.space.size, settings.policy_size, self.generator)
-        self.optimiser = torch.optim.AdamW(
-            self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay, **adam
-        )
 
     @property
     def size(self) -> NetworkSize:
@@ -81,6 +75,20 @@ class NetworkLearner:
     @property
     def patience(self) -> int:
         return self.settings.patience
+
+
+class NetworkLearner(ContextLearner):
+    """A network policy; `generator` has drawn its weights and goes on from there."""
+
+    def __init__(
+        self, log: LearnerLog, settings: NetworkSettings, seed: int, **adam: Unpack[AdamOptions]
+    ) -> None:
+        super().__init__(log, settings, seed)
+        self.space = log.space.torch
+        self.network = PolicyNetwork(log.features, log.space.size, settings.policy_size, self.generator)
+        self.optimiser = torch.optim.AdamW(
+            self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay, **adam
+        )
 
     def logits(self) -> Matrix:
         """Logits of the current policy on all contexts: (m, q)."""

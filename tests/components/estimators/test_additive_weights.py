@@ -9,13 +9,15 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import all_actions, draw, log_probability_of_all, marginals
 from multilogger.components.estimators.additive_weights import (
     AdditiveWeights,
+    balanced_additive_weights,
+    own_additive_weights,
+    support_shares,
+)
+from tests.components.estimators.risks import (
     LabelRows,
     additive_balanced_risk,
     additive_naive_risk,
     additive_weighted_risk,
-    balanced_additive_weights,
-    own_additive_weights,
-    support_shares,
 )
 
 COUNTS = np.array([30.0, 10.0, 60.0])

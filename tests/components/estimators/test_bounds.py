@@ -18,7 +18,6 @@ from multilogger.components.estimators.bounds import (
     balanced_certificate,
     constraint_coefficients,
     constraint_value,
-    equivalent_kappa,
     equivalent_rho,
     naive_certificate,
     weighted_certificate,
@@ -28,8 +27,15 @@ from multilogger.components.estimators.divergences import (
     average_divergence,
     exact_divergence,
 )
-from multilogger.components.estimators.ips import Estimate, balanced_risk, lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.ips import (
+    Estimate,
+    lambda_weighted_risk,
+)
 from multilogger.components.estimators.logged_batch import LoggedBatch
+from tests.components.estimators.risks import (
+    balanced_risk,
+    naive_risk,
+)
 
 COUNTS = np.array([30.0, 10.0])
 LAMBDAS = np.array([0.01, 0.07])  # 30 * 0.01 + 10 * 0.07 = 1
@@ -203,10 +209,6 @@ def test_naive_rho_starts_at_n() -> None:
     assert equivalent_rho(1.5, COUNTS, np.full(2, 1 / 40)) == pytest.approx(100.0)
 
 
-def test_kappa_inverts_rho() -> None:
-    assert equivalent_kappa(equivalent_rho(3.0, COUNTS, LAMBDAS), COUNTS, LAMBDAS) == pytest.approx(3.0)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -221,11 +223,6 @@ def test_kappa_inverts_rho() -> None:
         (
             lambda: weighted_certificate(0.5, np.ones(3), COUNTS, DIVERGENCES, max_loss=6.0, eta=0.1),
             "a bound needs one lambda, one count and one divergence a logger, got 3, 2 and 2",
-        ),
-        (
-            lambda: equivalent_kappa(39.0, COUNTS, np.full(2, 1 / 40)),
-            "rho must be at least 40 for these loggers, got 39; "
-            "no policy can meet a smaller one, because d_2 is never below 1",
         ),
         (
             lambda: constraint_coefficients(COUNTS, np.ones(3)),

@@ -1,4 +1,4 @@
-"""Divergences from one logger in closed form, and from the average logger by enumeration and sampling."""
+"""Divergences from one logger in closed form, and from the average logger by enumeration."""
 
 import math
 import re
@@ -17,11 +17,12 @@ from multilogger.components.estimators import divergences
 from multilogger.components.estimators.divergences import (
     PolicyDivergence,
     average_divergence,
-    average_divergence_bound,
     enumerated_average_divergence,
     exact_divergence,
     harmonic_divergence_bound,
-    sampled_average_divergence,
+)
+from tests.components.estimators.risks import (
+    average_divergence_bound,
 )
 
 SPACE = Labels(3)
@@ -122,17 +123,6 @@ def test_average_logger_is_exact_as_long_as_all_actions_can_be_listed(
     assert average_divergence(Labels(q), h, loggers, COUNTS) == way(Labels(q), h, loggers, COUNTS)
 
 
-def test_sampling_agrees_with_enumeration_within_its_standard_error() -> None:
-    h, loggers = draw_logits(1, 40, 4), [draw_logits(2, 40, 4), draw_logits(3, 40, 4)]
-    exact = enumerated_average_divergence(SPACE, h, loggers, COUNTS).d2
-    errors = []
-    for seed in range(30):
-        sampled = sampled_average_divergence(SPACE, h, loggers, COUNTS, 50, np.random.default_rng(seed))
-        errors.append((sampled.d2 - exact) / sampled.standard_error)
-    assert abs(np.mean(errors)) < 3 / 30**0.5
-    assert 0.6 < np.std(errors) < 1.5
-
-
 def test_extreme_policies_stay_in_logs() -> None:
     far = exact_divergence(Labels(2), np.full((2, 3), 400.0), np.full((2, 3), -400.0))
     assert far.log_d2 == pytest.approx(1200.0)
@@ -163,12 +153,6 @@ def test_a_context_mean_is_not_the_exponential_of_a_mean_of_logs() -> None:
             ),
             "h_avg needs one log propensity a logger, got 1 columns for 2 loggers; "
             "log all of them in each row",
-        ),
-        (
-            lambda: sampled_average_divergence(
-                Labels(2), np.zeros((1, 2)), [np.zeros((1, 2))], np.ones(1), 1, np.random.default_rng(0)
-            ),
-            "sampling needs at least 2 draws per context, got 1; 100 are a good start",
         ),
         (
             lambda: exact_divergence(Labels(2), np.zeros((1, 2)), np.zeros((1, 3))),

@@ -15,21 +15,23 @@ from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,
     balanced_doubly_robust,
     influence_values,
-    lambda_weighted_doubly_robust,
-    naive_doubly_robust,
-    switch_doubly_robust,
 )
 from multilogger.components.estimators.ips import (
     Estimate,
-    balanced_risk,
     balanced_rows,
     lambda_weighted_risk,
-    naive_risk,
     own_rows,
 )
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED, WeightRule
 from tests.components.estimators.every_outcome import every_outcome
+from tests.components.estimators.risks import (
+    balanced_risk,
+    lambda_weighted_doubly_robust,
+    naive_doubly_robust,
+    naive_risk,
+    switch_doubly_robust,
+)
 
 # Two contexts, two actions, and a loss that is one of two numbers: eight outcomes of one logged row.
 CONTEXT = np.repeat([0, 1], 4)

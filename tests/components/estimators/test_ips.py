@@ -15,20 +15,21 @@ from multilogger.components.actions.labels import all_actions, log_probability_t
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import (
     Estimate,
-    balanced_risk,
     lambda_weighted_risk,
     logger_stats,
-    naive_risk,
-    weighted_risk,
 )
 from multilogger.components.estimators.lambda_star import (
-    lambda_star,
-    plain_divergence,
     self_normalised_divergence,
 )
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED, WeightRule
 from tests.components.estimators.every_outcome import every_outcome
+from tests.components.estimators.risks import (
+    balanced_risk,
+    naive_risk,
+    plain_lambdas,
+    weighted_risk,
+)
 
 # Two contexts of probabilities 0.3 and 0.7, two labels: eight outcomes of one logged row.
 P_X = np.repeat([0.3, 0.7], 4)
@@ -197,8 +198,7 @@ def test_open_bandit_pipeline_agrees(kind: str) -> None:
     theirs = recorded[kind]
     assert naive_risk(batch, rule).value == pytest.approx(theirs["naive"], abs=1e-8)
     assert balanced_risk(batch, rule).value == pytest.approx(theirs["balanced"], abs=1e-8)
-    plain = lambda_star(logger_stats(batch, rule.clip), plain_divergence)
-    weighted = lambda_weighted_risk(batch, plain, rule)
+    weighted = lambda_weighted_risk(batch, plain_lambdas(logger_stats(batch, rule.clip)), rule)
     assert weighted.value == pytest.approx(theirs["weighted"], abs=1e-8)
     # The paper's own divergence is another one, and gives another figure.
     assert abs(weighted_risk(batch, rule).value - theirs["weighted"]) > 1e-4

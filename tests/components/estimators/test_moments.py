@@ -9,11 +9,9 @@ from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.estimators.ips import (
     Estimate,
-    balanced_risk,
     equal_estimate,
     estimate,
     lambda_weighted_risk,
-    naive_risk,
 )
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.moments import LoggerMoments
@@ -23,6 +21,10 @@ from multilogger.components.estimators.weights import (
     WeightRule,
     importance_weights,
     log_mixture,
+)
+from tests.components.estimators.risks import (
+    balanced_risk,
+    naive_risk,
 )
 
 

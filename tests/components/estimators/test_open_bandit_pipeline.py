@@ -14,23 +14,25 @@ from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,
     balanced_doubly_robust,
     influence_values,
-    lambda_weighted_doubly_robust,
-    naive_doubly_robust,
-    switch_doubly_robust,
 )
 from multilogger.components.estimators.ips import (
-    balanced_risk,
     equal_lambdas,
     lambda_weighted_risk,
     logger_stats,
-    naive_risk,
     own_rows,
 )
-from multilogger.components.estimators.lambda_star import lambda_star, plain_divergence
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED, WeightRule, log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog, context_sums, total_sums
 from multilogger.components.evaluation.points import estimates
+from tests.components.estimators.risks import (
+    balanced_risk,
+    lambda_weighted_doubly_robust,
+    naive_doubly_robust,
+    naive_risk,
+    plain_lambdas,
+    switch_doubly_robust,
+)
 
 RECORDED = json.loads((Path(__file__).parent / "obp_one_of_figures.json").read_text())
 
@@ -61,10 +63,6 @@ def recorded() -> Recorded:
     return Recorded(batch, ModelledLoss(q[rows, action], (space.probabilities(target) * q).sum(axis=1)))
 
 
-def plain_lambdas(one: Recorded, rule: WeightRule) -> Vector:
-    return lambda_star(logger_stats(one.batch, rule.clip), plain_divergence)
-
-
 def influence_lambdas(one: Recorded, rule: WeightRule) -> Vector:
     """1 / (v_j sum_k n_k / v_k), v_j the variance of logger j's doubly robust terms: obp's weighing."""
     batch = one.batch
@@ -77,7 +75,9 @@ OURS: dict[str, Callable[[Recorded, WeightRule], float]] = {
     "ips": lambda one, rule: naive_risk(one.batch, rule).value,
     "dr": lambda one, rule: naive_doubly_robust(one.batch, one.model, rule).value,
     "naive": lambda one, rule: naive_risk(one.batch, rule).value,
-    "weighted": lambda one, rule: lambda_weighted_risk(one.batch, plain_lambdas(one, rule), rule).value,
+    "weighted": lambda one, rule: (
+        lambda_weighted_risk(one.batch, plain_lambdas(logger_stats(one.batch, rule.clip)), rule).value
+    ),
     "balanced": lambda one, rule: balanced_risk(one.batch, rule).value,
     "naive-dr": lambda one, rule: naive_doubly_robust(one.batch, one.model, rule).value,
     "weighted-dr": lambda one, rule: (

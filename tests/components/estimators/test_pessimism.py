@@ -5,7 +5,8 @@ import pytest
 
 from multilogger.components.estimators import pessimism
 from multilogger.components.estimators.pessimism import SmoothedRows
-from multilogger.components.estimators.smoothing import Groups, Whole, ix_sums, smoothings, usual_smoothing
+from multilogger.components.estimators.smoothing import Groups, Whole, smoothings, usual_smoothing
+from tests.components.estimators.risks import ix_sums
 
 
 @pytest.mark.parametrize("contexts", [40, 300])

@@ -13,14 +13,16 @@ from multilogger.components.estimators.smoothing import (
     Groups,
     SmoothedSums,
     implicit_weights,
-    ix_lower_bound,
-    ix_sums,
-    ls_lower_bound,
     ls_sums,
     mixed_lower_bound,
     smoothings,
 )
 from tests.components.estimators.every_outcome import every_outcome
+from tests.components.estimators.risks import (
+    ix_lower_bound,
+    ix_sums,
+    ls_lower_bound,
+)
 
 COUNTS = (4, 5)
 TARGET = np.array([0.1, 0.2, 0.7])
@@ -142,5 +144,5 @@ def test_what_it_refuses() -> None:
         ls_lower_bound(one, np.array([-1.0, 2.0]), 0.05)
     with pytest.raises(BadInput, match=re.escape("needs weights of at least 0, got -1")):
         ls_lower_bound(-one, one, 0.05)
-    with pytest.raises(BadInput, match=re.escape("gamma must be above 0, got 0.0")):
-        ix_lower_bound(one, one, one, 0.05, 0.0)
+    with pytest.raises(BadInput, match=re.escape("smoothing must be above 0, got 0.0")):
+        ls_lower_bound(one, one, 0.05, 0.0)

@@ -8,7 +8,6 @@ import pytest
 from scipy.special import ndtri
 
 from benchmarks.simulated_world import make_world
-from multilogger.components.estimators.ips import naive_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.evaluation.context_sums import ScoredLog, Summed, context_sums, total_sums
 from multilogger.components.evaluation.intervals import (
@@ -23,6 +22,9 @@ from multilogger.components.evaluation.intervals import (
 )
 from multilogger.components.evaluation.log_sums import Bounds, WeightKind, sum_up
 from multilogger.components.evaluation.points import Estimators
+from tests.components.estimators.risks import (
+    naive_risk,
+)
 
 
 def one_row_a_context(log: ScoredLog) -> ScoredLog:

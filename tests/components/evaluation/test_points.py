@@ -12,13 +12,17 @@ from multilogger.components.actions.labels import all_actions, log_probability_t
 from multilogger.components.estimators.doubly_robust import (
     ModelledLoss,
     balanced_doubly_robust,
-    lambda_weighted_doubly_robust,
 )
-from multilogger.components.estimators.ips import balanced_risk, naive_risk, weighted_risk
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import SELF_NORMALISED, WeightRule, log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog, context_sums, total_sums
 from multilogger.components.evaluation.points import estimates
+from tests.components.estimators.risks import (
+    balanced_risk,
+    lambda_weighted_doubly_robust,
+    naive_risk,
+    weighted_risk,
+)
 
 CLIP = 1.5
 

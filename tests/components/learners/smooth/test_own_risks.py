@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.additive_weights import (
-    LabelRows,
-    additive_balanced_risk,
-    additive_naive_risk,
-    additive_weighted_risk,
-)
-from multilogger.components.estimators.smoothing import ix_sums, ls_sums
+from multilogger.components.estimators.smoothing import ls_sums
 from multilogger.components.learners.additive_ips.method import Family
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
+from tests.components.estimators.risks import (
+    LabelRows,
+    additive_balanced_risk,
+    additive_naive_risk,
+    additive_weighted_risk,
+    ix_sums,
+)
 from tests.components.every_setting import EverySetting, learn
 
 ADDITIVE_RISKS = {

@@ -9,7 +9,9 @@ from torch import Tensor
 
 from multilogger.components.actions.torch_labels import log_probability
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk, naive_risk
+from multilogger.components.estimators.ips import (
+    lambda_weighted_risk,
+)
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.learners.training.network_learner import RiskLearner
 from multilogger.components.learners.training.objectives import (
@@ -25,6 +27,10 @@ from multilogger.components.learners.training.objectives import (
 from multilogger.components.learners.training.row_measures import MemoryMeasure
 from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.log.memory import TrainingLog
+from tests.components.estimators.risks import (
+    balanced_risk,
+    naive_risk,
+)
 from tests.components.every_setting import EverySetting, learn
 
 OBJECTIVES = [NAIVE, WEIGHTED, BALANCED]

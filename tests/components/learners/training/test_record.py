@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from multilogger.components.estimators.divergences import exact_divergence
-from multilogger.components.estimators.ips import balanced_risk
 from multilogger.components.estimators.weights import SELF_NORMALISED
 from multilogger.components.learners.training.objectives import NAIVE
 from multilogger.components.learners.training.record import EpochRecord, better
 from multilogger.components.learners.training.row_measures import MemoryMeasure
 from multilogger.components.log.memory import TrainingLog
+from tests.components.estimators.risks import (
+    balanced_risk,
+)
 from tests.components.every_setting import EverySetting
 
 SHARES = np.array([4 / 7, 3 / 7])

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from multilogger.components.actions.arrays import Matrix
-from multilogger.components.estimators.ips import balanced_risk, lambda_weighted_risk
+from multilogger.components.estimators.ips import (
+    lambda_weighted_risk,
+)
 from multilogger.components.estimators.weights import SELF_NORMALISED
 from multilogger.components.learners.training.objectives import BALANCED, NAIVE, WEIGHTED, Objective
 from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure, WeightSpread
 from multilogger.components.learners.training.settings import LossShift, Weights
 from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog
+from tests.components.estimators.risks import (
+    balanced_risk,
+)
 from tests.components.every_setting import EverySetting
 
 EXACT = 1e-9
