@@ -24,8 +24,8 @@ from multilogger.components.log.memory import densify
 from multilogger.components.log.reading import thin_log
 from multilogger.components.loggers.crf import fit_crf
 from multilogger.components.policies.network_size import LINEAR, NetworkSize
-from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
+from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork, network_logits
+from multilogger.components.policies.policy import Standardisation
 
 WIDEST = 5000  # the shorter side of a least-squares problem; beyond it a logger has no linear form
 NEGLIGIBLE = 1e-12  # of the largest singular value

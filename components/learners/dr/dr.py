@@ -29,8 +29,8 @@ from multilogger.components.learners.training.state import (
 )
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
+from multilogger.components.policies.networks import PolicyNetwork, network_logits
+from multilogger.components.policies.policy import Standardisation
 
 SHARPER = (32.0, GREEDY)
 
