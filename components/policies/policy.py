@@ -91,11 +91,11 @@ class LearnedPolicy:
                 f"the policy expects {self.features} features, got {x.shape[1]}; "
                 "use the dataset it was learned on"
             )
-        blocks = [
-            network_logits(self.network, self.standardisation(x[start : start + BLOCK_ROWS]))
-            for start in range(0, x.shape[0], BLOCK_ROWS)
-        ]
-        return np.concatenate(blocks) if blocks else np.empty((0, self.space.size))
+        found = np.empty((x.shape[0], self.space.size))
+        for start in range(0, x.shape[0], BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            found[rows] = network_logits(self.network, self.standardisation(x[rows]))
+        return found
 
     def mean_probabilities(self, x: Features) -> Matrix:
         """The members' mean p(x) of an ensemble before it is sharpened, contexts (n, d): (n, q)."""
