@@ -36,7 +36,10 @@ def probabilities(logits: Matrix) -> Matrix:
 
 def log_normaliser(logits: Matrix) -> Vector:
     """log sum_a exp z_a of each context: (m,)."""
-    return np.asarray(logsumexp(logits, axis=1), dtype=np.float64)
+    found = np.empty(len(logits))
+    for rows in blocks(logits):
+        found[rows] = logsumexp(logits[rows], axis=1)
+    return found
 
 
 def log_probability(logits: Matrix, y: Actions) -> Vector:

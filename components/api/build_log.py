@@ -73,6 +73,7 @@ def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
             columns.get("features"),
             columns.get("context") or first_of(rows, ("context",)),
             None if contexts is None else Rows(to_arrow(contexts), "contexts"),
+            dict(columns),
         ),
         decisions=decisions,
         losses=_read_losses(rows, columns, decisions.space),
@@ -218,10 +219,17 @@ def _losses(
     reward_range: Range | None,
 ) -> Losses:
     if rewards is not None:
-        return check_reward(rewards, reward_range)
+        return check_reward(rewards, None if reward_range is None else _ends(reward_range))
     if losses is None:
         raise _lacking("what the action brought", "reward or loss")
     return check_loss(losses, space, max_loss)
+
+
+def _ends(given: Range) -> Range:
+    ends = as_numbers(given, "reward_range")
+    if ends.shape != (2,) or not ends[0] < ends[1]:
+        raise BadInput(f"reward_range must be the least and the largest possible reward, got {given!r}")
+    return float(ends[0]), float(ends[1])
 
 
 def _read_own(rows: Rows, columns: ColumnNames) -> Vector:

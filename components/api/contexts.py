@@ -1,6 +1,6 @@
 """The contexts of a log: features in its rows, or in a frame of their own by id."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -13,8 +13,13 @@ from multilogger.components.errors import BadInput
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import WHERE, Rows
 from multilogger.components.features.learn_encoding import learn_columns
-from multilogger.components.log.columns import FEATURE
+from multilogger.components.log.columns import FEATURE, NO_FEATURE
 from multilogger.components.log.memory import densify
+
+NOT_KNOWN = (
+    *("action", "reward", "loss", "logger"),
+    *("propensity", "log_propensity", "propensities", "log_propensities"),
+)
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,15 @@ def read_contexts(
     features: str | Sequence[str] | FeatureColumns | None,
     context: str | None,
     contexts: Rows | None,
+    named: Mapping[str, object],
 ) -> Contexts:
-    """Features in the rows themselves, or in a frame of contexts that the rows name by id."""
+    """Features in the rows themselves, or in a frame of contexts that the rows name by id.
+
+    `named` are the columns of the log by what they say: some of them no policy knows when it acts.
+    """
     source = rows if contexts is None else contexts
+    if contexts is None:
+        _check_known_when_acting(features, named)
     columns = (
         features
         if isinstance(features, FeatureColumns)
@@ -53,6 +64,21 @@ def read_contexts(
     if contexts is None:
         return own_contexts(x, columns, rows.labels(context).index)
     return Contexts(x, columns, _places(rows, contexts, context), known=True)
+
+
+def _check_known_when_acting(
+    features: str | Sequence[str] | FeatureColumns | None, named: Mapping[str, object]
+) -> None:
+    taken: set[object] = set()
+    for name in NOT_KNOWN:
+        one = named.get(name)
+        several = isinstance(one, Iterable) and not isinstance(one, str)
+        taken |= set(one.values() if isinstance(one, Mapping) else one) if several else {one}
+    if isinstance(features, FeatureColumns):
+        features = [column.name for column in features.columns]
+    for feature in [features] if isinstance(features, str) else features or ():
+        if feature in taken:
+            raise BadInput(f"column {feature!r} {NO_FEATURE}")
 
 
 def check_encoding(policy: FeatureColumns, log: FeatureColumns) -> None:

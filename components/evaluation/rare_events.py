@@ -17,13 +17,15 @@ where the policy acts. Under the policy's own rows it is 1, and the interval is 
 count. Fay and Feuer take the largest weight, with which high says next to nothing here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy.special import chdtri
 
 from multilogger.components.actions.arrays import Vector
+from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.log_sums import LogSums, LossOrGain, WeightKind
 from multilogger.components.evaluation.points import DR, Estimators, row_weights
@@ -116,8 +118,20 @@ def rare_warnings(
 def find_rare(sums: LogSums, rows: float, max_loss: float) -> RareEvents | None:
     """The rare events of a log, if nearly all rows have no loss, or the largest one."""
     lowest, highest = -float(sums.extremes[0].max()), float(sums.extremes[1].max())
+    return _rare((sums.free[LossOrGain.LOSS], sums.free[LossOrGain.GAIN]), lowest, highest, rows, max_loss)
+
+
+def rare_among(losses: Vector, max_loss: float) -> RareEvents | None:
+    """The same of the losses (n,) themselves."""
+    free = np.sum(losses <= 0), np.sum(losses >= max_loss)
+    return _rare(free, float(losses.min()), float(losses.max()), len(losses), max_loss)
+
+
+def _rare(
+    free: Sequence[float], lowest: float, highest: float, rows: float, max_loss: float
+) -> RareEvents | None:
     for side, largest in ((LossOrGain.LOSS, highest), (LossOrGain.GAIN, max_loss - lowest)):
-        without = float(sums.free[side])
+        without = float(free[side])
         if without / rows >= LEAST_COMMON and largest > 0:
             return RareEvents(side, round(rows - without), largest)
     return None
@@ -147,6 +161,21 @@ def event_sums(
     return EventSums(weights.total, weights.squares, total, squares, events.largest)
 
 
+def events_of_rows(
+    weights: Vector, losses: Vector, context: Loggers, events: RareEvents, max_loss: float
+) -> EventSums:
+    """The same of rows with these weights, losses and contexts: (n,) each."""
+    terms = weights * (max_loss - losses if events.gains else losses)
+    by_context = np.bincount(context, terms)
+    return EventSums(
+        float(weights.sum()),
+        float(weights @ weights),
+        float(by_context.sum()),
+        float(by_context @ by_context),
+        events.largest,
+    )
+
+
 def weigh_events(sums: EventSums, level: float) -> WeighedEvents:
     """The self-normalised mean of weighted events."""
     total, y, v = sums.weights, sums.events, sums.event_squares
@@ -159,14 +188,21 @@ def weigh_events(sums: EventSums, level: float) -> WeighedEvents:
 
 
 def widened(row: "EstimateRow", events: RareEvents, weighed: WeighedEvents, max_loss: float) -> "EstimateRow":
-    """An estimate whose interval is as wide as its few events allow; it never becomes narrower.
+    """An estimate whose interval is as wide as its few events allow; it never becomes narrower."""
+    return replace(row, bootstrap=widened_interval(row.value, row.bootstrap, events, weighed, max_loss))
+
+
+def widened_interval(
+    value: float, interval: Interval, events: RareEvents, weighed: WeighedEvents, max_loss: float
+) -> Interval:
+    """The interval of an estimate, as wide as its few events allow.
 
     For `dr`, which adds a model to the weighted events, the interval is moved by what the model adds.
     """
     if weighed.effective >= FEW_EVENTS:
-        return row
+        return interval
     point = max_loss - weighed.mean if events.gains else weighed.mean
-    moved = (row.value - point) * (-1.0 if events.gains else 1.0)
+    moved = (value - point) * (-1.0 if events.gains else 1.0)
     honest = events.risk(weighed.low + moved, weighed.high + moved, max_loss)
-    low, high = min(row.bootstrap.low, honest.low), max(row.bootstrap.high, honest.high)
-    return replace(row, bootstrap=Interval(max(0.0, low), min(max_loss, high)))
+    low, high = min(interval.low, honest.low), max(interval.high, honest.high)
+    return Interval(max(0.0, low), min(max_loss, high))

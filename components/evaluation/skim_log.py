@@ -47,7 +47,8 @@ def skim(files: LogFiles, max_loss: float, advance: Advance) -> Skimmed:
         advance(len(chunk))
     if not losses:
         raise BadInput(
-            "the log has no rows" + (" for validation; use --all-rows" if files.validation else "")
+            "the log has no rows"
+            + (" for validation; use --all-rows" if files.validation else "; check the filter that made it")
         )
     logger = index_labels(loggers, columns.logger)
     context = index_labels(contexts, "context") if contexts else None

@@ -122,9 +122,15 @@ class Rows:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        encoded = self.table.column(name).cast(pa.string()).combine_chunks().dictionary_encode()
-        words = encoded.dictionary.to_pylist()
-        return Coded(words, np.asarray(pc.fill_null(encoded.indices, len(words)), dtype=np.int64))
+        try:
+            words = self.table.column(name).cast(pa.string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise BadInput(
+                f"{self.where}: column {name!r} must hold words ({first_line(error, 120)}); cast it to text"
+            ) from error
+        encoded = words.combine_chunks().dictionary_encode()
+        known = encoded.dictionary.to_pylist()
+        return Coded(known, np.asarray(pc.fill_null(encoded.indices, len(known)), dtype=np.int64))
 
     def seconds(self, name: str) -> Vector:
         """A column of times in seconds since 1970, missing ones as NaN: (n,)."""
@@ -132,7 +138,17 @@ class Rows:
 
         column = self.table.column(name)
         zone = column.type.tz if pa.types.is_timestamp(column.type) else None
-        moments = column.cast(pa.timestamp("us", zone), safe=False)  # of nanoseconds the last three go
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            raise BadInput(
+                f"{self.where}: column {name!r} must hold times, got numbers; cast it to a timestamp"
+            )
+        try:
+            moments = column.cast(pa.timestamp("us", zone), safe=False)  # of nanoseconds the last three go
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise BadInput(
+                f"{self.where}: column {name!r} must hold times, such as 2026-01-05T10:00:00 "
+                f"({first_line(error, 120)}); mend it, or cast it to a timestamp"
+            ) from error
         column = moments.cast(pa.int64()).cast(pa.float64())
         return np.array(column.to_numpy(), dtype=np.float64) / 1e6
 

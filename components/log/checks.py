@@ -23,7 +23,9 @@ def checked_actions(
             f"{_width(space.action_shape)}; was the policy learned on this problem?"
         )
     if (row := first_of(~space.is_action(values))) is not None:
-        raise BadInput(f"{at_row(where, rows, row)}: {_rule(space)}, got {values[row]}")
+        raise BadInput(
+            f"{at_row(where, rows, row)}: {_rule(space)}, got {values[row]}; mend it or drop the row"
+        )
     return np.asarray(values.astype(space.action_type))
 
 

@@ -7,6 +7,10 @@ from typing import Literal
 from multilogger.components.errors import BadInput
 
 FEATURE = re.compile(r"x(\d+)")
+NO_FEATURE = (
+    "cannot be a feature: it is the action, the outcome or another part of the log, which a policy does not "
+    "know when it acts; leave it out"
+)
 
 
 @dataclass(frozen=True)

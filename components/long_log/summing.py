@@ -137,7 +137,8 @@ def _count(
         advance(part.rows)
     if not found:
         raise BadInput(
-            "the log has no rows" + (" for validation; use --all-rows" if files.validation else "")
+            "the log has no rows"
+            + (" for validation; use --all-rows" if files.validation else "; check the filter that made it")
         )
     labels = tuple(sorted(found))  # type: ignore[type-var]
     check_stated(files, labels)

@@ -18,6 +18,7 @@ ENDINGS = {
     ".csv.bz2": CSV,
 }
 WILD = "*?["
+RETRY, RETRY_SECONDS = "retry_limit_seconds", 20
 OPTIONS = re.compile(r"\?(?=\w+=)")  # of an address: s3://bucket/logs?region=eu-west-1
 
 
@@ -59,20 +60,30 @@ def _remote(path: str) -> Source:
         wild = any(sign in address for sign in WILD)
         head = address[: min(address.find(sign) for sign in WILD if sign in address)] if wild else address
         folder = head.rsplit("/", 1)[0] if wild else address
-        system, base = fs.FileSystem.from_uri("?".join([folder, *options]))
+        system, base = fs.FileSystem.from_uri("?".join([folder, *with_limit(folder, options)]))
         facts = system.get_file_info(base)
         if facts.type == fs.FileType.File:
             return _source(path, [base], system, str(PurePosixPath(base).parent))
         listed = system.get_file_info(fs.FileSelector(base, recursive=True))
         files = sorted(one.path for one in listed if one.type == fs.FileType.File)
     except READ_ERRORS as error:
-        reason = first_line(error)
-        raise BadInput(
-            f"{path} cannot be listed ({reason}); check the address and its credentials"
-        ) from error
+        reason, remedy = first_line(error), "check the address and its credentials"
+        if "Unrecognized filesystem" in reason:
+            reason, remedy = (
+                "no object store that Arrow knows",
+                "give s3:// or gs://, or a copy on this machine",
+            )
+        raise BadInput(f"{path} cannot be listed ({reason}); {remedy}") from error
     if wild:
         files = [file for file in files if _matches(file, address.partition("://")[2])]
     return _source(path, files, system, base)
+
+
+def with_limit(address: str, options: Sequence[str]) -> list[str]:
+    """The options with a limit to how long Google's store is asked again; Arrow asks for 15 minutes."""
+    if not address.startswith(("gs://", "gcs://")) or any(RETRY in one for one in options):
+        return list(options)
+    return ["&".join([*options, f"{RETRY}={RETRY_SECONDS}"])]
 
 
 def _source(path: str, found: Sequence[str], system: Any, base: str) -> Source:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from multilogger.components.errors import BadInput, short
-from multilogger.components.log.columns import FEATURE
+from multilogger.components.log.columns import FEATURE, NO_FEATURE
 from multilogger.components.log.files import is_list
 
 Names = tuple[str, ...]
@@ -122,10 +122,7 @@ def _with_features(mapping: Mapping, patterns: Names, find: "_Finder", look: boo
     for pattern in patterns:
         if pattern in find.names:
             if pattern in taken:
-                raise BadInput(
-                    f"column {pattern!r} cannot be a feature: it is the action, the outcome or another part "
-                    "of the log, which a policy does not know when it acts; leave it out"
-                )
+                raise BadInput(f"column {pattern!r} {NO_FEATURE}")
             found.append(pattern)
             continue
         free = [name for name in find.names if name not in taken and name != mapping.time]

@@ -54,12 +54,26 @@ class Source:
 
     def _unreadable(self, error: BaseException) -> BadInput:
         """Say what the first file is instead of CSV, if that can be seen, or else what Arrow says."""
-        other = said_of_csv(self.system, self.files[0]) if self.format == CSV else None
+        other = said_of_csv(self.system, self.files[0]) if self.format == CSV else self._twice(error)
         if other is not None:
             return BadInput(f"{self.name(self.files[0])} {other}")
         return BadInput(
             f"{self.path} cannot be read as {self.format} ({_of_arrow(error)}); mend the files, or name "
             "others"
+        )
+
+    def _twice(self, error: BaseException) -> str | None:
+        """What is said of two columns of one name in the first file, if that is the fault."""
+        import pyarrow.parquet as pq
+
+        if "duplicate field names" not in str(error):
+            return None
+        names = Counter(pq.read_schema(self.files[0], filesystem=self.system).names)
+        name, count = names.most_common(1)[0]
+        return (
+            f"has {count} columns that are called {short(name)}; give each its own name"
+            if count > 1
+            else None
         )
 
     def _said(self, file: str) -> str:

@@ -1,4 +1,4 @@
-"""Mean and spread of features, and features scaled by them, with one dense copy of the contexts and no more.
+"""Mean and spread of features, and features scaled by them: one dense copy of the contexts, on disk if large.
 
 Long logs are worked on in blocks of rows. The bits are those of numpy on the whole array: it too adds the
 rows of an array of two columns or more one after the other.
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.log.memory import densify
+from multilogger.components.policies.large_arrays import empty_floats
 
 BLOCK_ROWS = 8192
 
@@ -43,7 +44,7 @@ def moments(x: Features) -> Moments:
 
 def scaled(x: Features, mean: NDArray[np.float32], scale: NDArray[np.float32]) -> NDArray[np.float32]:
     """(x - mean) / scale, dense: (n, d)."""
-    made = np.empty(x.shape, dtype=np.float32)
+    made = empty_floats((x.shape[0], x.shape[1]))
     for number, block in enumerate(_blocks(x)):
         place = made[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS]
         np.subtract(block, mean, out=place)

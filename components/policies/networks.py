@@ -7,14 +7,17 @@ on Yeast one (policy 10 nodes, T 59), so sizes are settings.
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import TorchSpace
 from multilogger.components.policies.network_size import NetworkSize
 
 BLOCK_NUMBERS = 4_000_000  # of a member's table of actions: 16 MB
+WHOLE_ROWS = 2**17  # more contexts pass a network in lots: no room for the hidden units of all
 Thin = Callable[[Tensor], Tensor]
 """Leaves some of its numbers out."""
 
@@ -148,3 +151,17 @@ class ChanceEnsemble(EnsembleNetwork):
 
 ENSEMBLES: dict[str, type[EnsembleNetwork]] = {"labels": EnsembleNetwork, "one-of": ChanceEnsemble}
 """By the name of the action space."""
+
+
+def network_logits(network: PolicyNetwork, x: Tensor) -> Matrix:
+    """Logits (n, q) with running BatchNorm statistics and no gradient, in float64."""
+    network.eval()
+    with torch.no_grad():
+        first: Tensor = network(x[:WHOLE_ROWS])
+        if len(x) <= WHOLE_ROWS:
+            return first.double().numpy()
+        made = np.empty((len(x), first.shape[1]))
+        made[:WHOLE_ROWS] = first.numpy()
+        for start in range(WHOLE_ROWS, len(x), WHOLE_ROWS):
+            made[start : start + WHOLE_ROWS] = network(x[start : start + WHOLE_ROWS]).numpy()
+    return made

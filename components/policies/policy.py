@@ -24,7 +24,12 @@ from multilogger.components.json_text import parsed_json
 from multilogger.components.policies.blends import blank_blend, blend_shape
 from multilogger.components.policies.moments import moments, scaled
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
+from multilogger.components.policies.networks import (
+    ENSEMBLES,
+    EnsembleNetwork,
+    PolicyNetwork,
+    network_logits,
+)
 
 BLOCK_ROWS = 4096  # fixed, so that the bits of a row's logits do not depend on how many rows are asked for
 SMALLEST_SCALE = 1e-6  # a feature that never varies is left as it is
@@ -86,11 +91,11 @@ class LearnedPolicy:
                 f"the policy expects {self.features} features, got {x.shape[1]}; "
                 "use the dataset it was learned on"
             )
-        blocks = [
-            network_logits(self.network, self.standardisation(x[start : start + BLOCK_ROWS]))
-            for start in range(0, x.shape[0], BLOCK_ROWS)
-        ]
-        return np.concatenate(blocks) if blocks else np.empty((0, self.space.size))
+        found = np.empty((x.shape[0], self.space.size))
+        for start in range(0, x.shape[0], BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            found[rows] = network_logits(self.network, self.standardisation(x[rows]))
+        return found
 
     def mean_probabilities(self, x: Features) -> Matrix:
         """The members' mean p(x) of an ensemble before it is sharpened, contexts (n, d): (n, q)."""
@@ -235,11 +240,3 @@ def _blank_network(
         return PolicyNetwork(features, space.size, size, torch.Generator())
 
     return blank(0)
-
-
-def network_logits(network: PolicyNetwork, x: Tensor) -> Matrix:
-    """Logits (n, q) with running BatchNorm statistics and no gradient, in float64."""
-    network.eval()
-    with torch.no_grad():
-        logits: Tensor = network(x)
-    return logits.double().numpy()

@@ -86,7 +86,8 @@ class HeldOut(BaseModel):
 
 # 2: of more than 4,096 contexts, random blocks are resampled. 3: the difference to every logger.
 # 4: a policy that learned from validation rows is judged there by its parts that did not.
-@stage("estimate", version=4, dataset=bandit_log_used)
+# 5: where events are few, wider intervals, those of differences too.
+@stage("estimate", version=5, dataset=bandit_log_used)
 def estimate_policy(
     settings: EstimateSettings,
     data: Artifact,

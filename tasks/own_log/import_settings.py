@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from multilogger.components.errors import BadInput
 from multilogger.components.features.learn_encoding import Limits
@@ -32,8 +32,15 @@ def _ends(value: Any) -> Any:
     return value.split(",") if isinstance(value, str) else value
 
 
+def _ascending(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    if ends is not None and not ends[0] < ends[1]:
+        came = f"{ends[0]:g},{ends[1]:g}"
+        raise ValueError(f"--reward-range takes the least and then the largest possible reward, got {came}")
+    return ends
+
+
 NameList = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Ends = Annotated[tuple[float, float] | None, BeforeValidator(_ends)]
+Ends = Annotated[tuple[float, float] | None, BeforeValidator(_ends), AfterValidator(_ascending)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 

@@ -34,8 +34,7 @@ from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.log.reading import thin_log
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
-from multilogger.components.policies.policy import network_logits
+from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork, network_logits
 
 PARTS, POLICIES = 4, 2
 VALIDATION = 4  # every fourth context that is learned from chooses the epoch

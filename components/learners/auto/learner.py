@@ -35,8 +35,7 @@ from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import network_logits
+from multilogger.components.policies.networks import PolicyNetwork, network_logits
 
 
 class AutoLearner:

@@ -25,8 +25,8 @@ from multilogger.components.log.reading import thin_log
 from multilogger.components.loggers.crf import fit_crf
 from multilogger.components.loggers.linear import WIDEST, least_norm_map
 from multilogger.components.policies.network_size import LINEAR, NetworkSize
-from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
+from multilogger.components.policies.networks import ENSEMBLES, EnsembleNetwork, PolicyNetwork, network_logits
+from multilogger.components.policies.policy import Standardisation
 
 SAME = 1e-3  # in any probability: then it is the logger itself
 COPY_SIZE = NetworkSize((128,), batch_norm=False)

@@ -16,8 +16,7 @@ from multilogger.components.learners.training.objectives import BALANCED, rules_
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State
 from multilogger.components.log.disk import LearnerLog
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import network_logits
+from multilogger.components.policies.networks import PolicyNetwork, network_logits
 
 SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)  # that additive-soft chooses from
 

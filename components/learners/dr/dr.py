@@ -28,8 +28,7 @@ from multilogger.components.learners.training.state import (
     restore_optimiser,
 )
 from multilogger.components.log.disk import LearnerLog
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import network_logits
+from multilogger.components.policies.networks import PolicyNetwork, network_logits
 
 SHARPER = (32.0, GREEDY)
 

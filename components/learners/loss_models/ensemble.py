@@ -107,11 +107,16 @@ class LossEnsemble(ABC):
         members, chances = self.members, self.chances
         if network is not None:
             members, chances = network.own_members, network.chances
-        tables = [_chances(member, self.x[self.fold == k], chances) for k, member in enumerate(members)]
+        tables = [self._lots(member, self.fold == k, chances) for k, member in enumerate(members)]
         joined = torch.empty(len(self.x), tables[0].shape[1])
         for k, table in enumerate(tables):
             joined[self.fold == k] = table
         return joined.double().numpy()
+
+    def _lots(self, member: nn.Module, among: Tensor, chances: Callable[[Tensor], Tensor]) -> Tensor:
+        """p(x) of the contexts among (m,), without a copy of all of them."""
+        lots = torch.split(among.nonzero().flatten(), BLOCK_CONTEXTS)
+        return torch.cat([_chances(member, self.x[lot], chances) for lot in lots])
 
     def member(self, k: int) -> Tensor:
         """p_k(x) of every context, seen or not: (m, size)."""

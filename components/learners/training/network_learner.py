@@ -33,8 +33,8 @@ from multilogger.components.learners.training.state import (
 )
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
+from multilogger.components.policies.networks import PolicyNetwork, network_logits
+from multilogger.components.policies.policy import Standardisation
 
 CLONED_ROWS = 500  # of a mini-batch of the warm start
 FEW_ROWS = 10.0  # effective ones; a uniform start with fewer learns from the other loggers alone

@@ -27,8 +27,8 @@ from multilogger.components.learners.wcrm.method import WcrmSettings
 from multilogger.components.learners.wcrm.objective import GridPoint, open_objective, propensity_ratio
 from multilogger.components.log.disk import LearnerLog
 from multilogger.components.policies.network_size import LINEAR, NetworkSize
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import Standardisation, network_logits
+from multilogger.components.policies.networks import PolicyNetwork, network_logits
+from multilogger.components.policies.policy import Standardisation
 
 
 class WCRMLearner:

@@ -14,6 +14,7 @@ from multilogger.components.actions.one_of import (
     log_average,
     log_d2,
     log_max_ratio,
+    log_normaliser,
     log_probability,
     log_probability_at,
     log_probability_of_all,
@@ -86,6 +87,7 @@ def test_blocks_do_not_change_a_figure(
             log_average(others, np.ones(2)),
             draw(logits, rng).astype(np.float64),
             expected_by_action(logits, values),
+            log_normaliser(logits),
         ]
 
     whole = figures()

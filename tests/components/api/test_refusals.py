@@ -114,6 +114,15 @@ def test_seeds_and_numbers(call: Call, message: str, replayed: ml.BanditLog) -> 
     assert refused(lambda: call(replayed)) == message
 
 
+@pytest.mark.parametrize("name", ["cost", "act", "who", "pscore", "p_old", "p_young"])
+@pytest.mark.parametrize("every", [["p_old", "p_young"], {"old": "p_old", "young": "p_young"}])
+def test_a_feature_is_known_when_the_policy_acts(every: Any, name: str, frame: pd.DataFrame) -> None:
+    """The outcome among the features makes a policy that looks perfect and cannot act."""
+    named = COLUMNS | {"features": ["age", name], "propensities": every}
+    found = refused(lambda: ml.BanditLog.from_pandas(frame, **named))
+    assert found.startswith(f"column {name!r} cannot be a feature: it is the action, the outcome or another")
+
+
 def test_one_feature_needs_no_list(frame: pd.DataFrame) -> None:
     one, listed = (
         ml.BanditLog.from_pandas(frame, **(COLUMNS | {"features": features})) for features in ("age", ["age"])
@@ -165,6 +174,9 @@ def fitted(replayed: ml.BanditLog) -> ml.Learner:
         ({"x": [[1.0], [1.0, 2.0]] * 20}, "x must be an array of numbers, rows of one length ("),
         ({"action": [["a", "b"]] * 40}, "action must be an array of numbers, rows of one length ("),
         ({"reward": ["much"] * 40}, "reward must be an array of numbers"),
+        ({"reward_range": (10, 0)}, "must be the least and the largest possible reward, got (10, 0)"),
+        ({"reward_range": (0, 5, 10)}, "must be the least and the largest possible reward, got (0, 5, 10)"),
+        ({"reward_range": "0,10"}, "reward_range must be an array of numbers"),
         ({"propensity": ["half"] * 40}, "propensity must be an array of numbers"),
         ({"propensity": [-0.1] * 40}, "the log, row 0: propensity is -0.1, below 0; give a probability"),
     ],

@@ -94,6 +94,35 @@ def test_a_column_of_times_may_be_late_and_missing() -> None:
         columns.read(new)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        (
+            "at",
+            ["2026-01-05T10:00", "yesterday"] * 2,
+            "must hold times, such as 2026-01-05T10:00:00 (Failed to",
+        ),
+        ("at", [1, 2, 3, 4], "the frame: column 'at' must hold times, got numbers; cast it to a timestamp"),
+        (
+            "at",
+            [True] * 4,
+            "the frame: column 'at' must hold times, such as 2026-01-05T10:00:00 (Unsupported",
+        ),
+        (
+            "country",
+            [{"a": 1}] * 4,
+            "the frame: column 'country' must hold words (Unsupported cast from stru",
+        ),
+    ],
+)
+def test_a_frame_of_other_kinds_than_the_log_is_refused(name: str, values: list[Any], message: str) -> None:
+    columns = learned(["at", "country"])
+    new = Rows(table(**{name: pa.array(values)}), "the frame")
+    with pytest.raises(BadInput) as caught:
+        columns.read(new)
+    assert message in str(caught.value)
+
+
 def test_booleans_and_lists_are_numbers() -> None:
     columns = learned(["member", "pair"])
     assert columns.names == ("member", "pair0", "pair1")

@@ -109,6 +109,12 @@ def test_an_odd_column_is_told_in_one_line(policy: Path, tmp_path: Path, name: s
     assert "\n" not in line
 
 
+def test_a_log_without_rows_says_what_to_do(policy: Path, tmp_path: Path) -> None:
+    pq.write_table(pa.table(columns()).slice(0, 0), tmp_path / "rows.parquet")
+    with pytest.raises(BadInput, match=r"^the log has no rows; check the filter that made it$"):
+        run(policy, tmp_path)
+
+
 def test_validation_as_0_and_1_is_understood(policy: Path, tmp_path: Path) -> None:
     assert evaluated(policy, tmp_path, validation=[i % 4 < 2 for i in range(ROWS)]).result.rows == 100
     assert evaluated(policy, tmp_path, validation=[int(i % 4 < 2) for i in range(ROWS)]).result.rows == 100

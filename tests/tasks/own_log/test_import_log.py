@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import multilogger as ml
@@ -19,6 +21,7 @@ from multilogger.components.log.reading import read_training_log
 from multilogger.components.own_log.context_files import load_contexts
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapped_files import mapped_files
+from multilogger.flows.pipelines.pipeline import checked_settings
 from multilogger.flows.study.plan import study_cells
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings
@@ -222,6 +225,13 @@ def test_bad_logs(frame: pd.DataFrame, changes: dict[str, Any], message: str, tm
     assert "\n" not in str(caught.value)
 
 
+def test_a_range_that_descends_is_refused() -> None:
+    with pytest.raises(
+        ml.BadInput, match="--reward-range takes the least and then the largest possible reward, got 1,0"
+    ):
+        checked_settings("import-log", {"logs": "shop.parquet", "reward_range": "1,0"})
+
+
 def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(
         ml.BadInput, match=r"there is no file or folder .*nowhere; --logs takes Parquet or CSV"
@@ -234,6 +244,12 @@ def test_bad_files(tmp_path: Path) -> None:
         settings_of(tmp_path / "bad.parquet")
     with pytest.raises(ml.BadInput, match="import-log needs the files of a log; name them with --logs"):
         settings_of("")
+    table = pa.Table.from_pandas(FRAME, preserve_index=False)
+    pq.write_table(table.append_column("click", table["click"]), tmp_path / "twice.parquet")
+    with pytest.raises(
+        ml.BadInput, match=r"^twice\.parquet has 2 columns that are called 'click'; give each"
+    ):
+        settings_of(tmp_path / "twice.parquet")
 
 
 @pytest.mark.parametrize(

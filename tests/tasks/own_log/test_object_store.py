@@ -9,7 +9,7 @@ from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from multilogger.components.errors import BadInput
-from multilogger.components.own_log.find_source import find_source
+from multilogger.components.own_log.find_source import find_source, with_limit
 from multilogger.flows.cli.log_options import log_name, log_settings
 from multilogger.flows.evaluation.check import check_logs
 from multilogger.tasks.engine.stage_run import StageRun, read_json
@@ -82,6 +82,24 @@ def test_a_file_a_folder_and_a_glob(options: str, path: str, rows: int) -> None:
 def test_what_is_not_there(options: str, path: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         find_source(f"s3://{path}{options}")
+
+
+@pytest.mark.parametrize("path", ["azure://shop/logs", "https://shop.example/logs.parquet"])
+def test_stores_that_arrow_does_not_know(path: str) -> None:
+    with pytest.raises(
+        BadInput, match=r"\(no object store that Arrow knows\); give s3:// or gs://, or a copy"
+    ):
+        find_source(path)
+
+
+def test_the_store_of_google_is_not_asked_for_a_quarter_of_an_hour() -> None:
+    """Without credentials Arrow asks again and again, and says nothing."""
+    assert with_limit("gs://shop/logs", []) == ["retry_limit_seconds=20"]
+    assert with_limit("gs://shop", ["project_id=a"]) == ["project_id=a&retry_limit_seconds=20"]
+    assert with_limit("gs://shop", ["retry_limit_seconds=3"]) == ["retry_limit_seconds=3"]
+    assert with_limit("s3://shop/logs", []) == []
+    known, _ = fs.FileSystem.from_uri("?".join(["gs://anonymous@shop", *with_limit("gs://shop", [])]))
+    assert known.type_name == "gcs"
 
 
 def test_a_log_is_checked_and_imported_as_a_local_one_is(options: str, tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ from multilogger.components.log.disk import StreamedLog
 from multilogger.components.log.memory import TrainingLog, densify
 from multilogger.components.log.reading import open_streamed_log
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import PolicyNetwork
-from multilogger.components.policies.policy import load_policy, network_logits
+from multilogger.components.policies.networks import PolicyNetwork, network_logits
+from multilogger.components.policies.policy import load_policy
 from tests.components.every_setting import LABEL_METHODS, EverySetting, learn
 from tests.components.learners.test_reads import outcome
 from tests.components.learners.test_resume import check_resume
