@@ -184,7 +184,7 @@ class AutoLearner:
                 f"{one.shown_by}"
             )
         test = self.screening.judge.test
-        if test is not None and test.rejected:
+        if test is not None and not self.screening.judge.adds:
             lines.append(
                 f"the loss does not add up over labels (p = {test.p_value:.2g}), so weights of whole "
                 "actions alone were evidence"

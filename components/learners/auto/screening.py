@@ -15,7 +15,12 @@ from multilogger.components.learners.judging.evidence import Evidence
 from multilogger.components.learners.judging.judge import judge
 from multilogger.components.learners.judging.own_rows import own_sums
 from multilogger.components.learners.judging.verdict import Verdict, best_logger, decide
-from multilogger.components.learners.loss_models.additivity import AdditivityTest, additivity_test
+from multilogger.components.learners.loss_models.additivity import (
+    CONFIRM_BELOW,
+    AdditivityTest,
+    additivity_test,
+    second_look,
+)
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.reading import thin_log
@@ -53,8 +58,7 @@ class Judge:
         self.log, self.settings = log, settings
         self.p = model.blind_chances()
         self.form = model.model.form
-        self.test = self._tested()
-        self.adds = self.test is None or not self.test.rejected
+        self.test, self.adds = self._tested()
 
     def verdict(
         self, candidates: Sequence[Candidate], among: int, contexts: NDArray[np.bool_] | None = None
@@ -72,14 +76,18 @@ class Judge:
             among,
         )
 
-    def _tested(self) -> AdditivityTest | None:
-        """Whether the loss adds up over labels, as far as the log tells; one of K actions needs no such."""
+    def _tested(self) -> tuple[AdditivityTest | None, bool]:
+        """Whether the loss adds up over labels, as far as the log tells; one of K actions needs no such.
+
+        A rejection costs nearly all evidence, so that a second look at more rows has to confirm it.
+        """
         if self.settings.evidence is Evidence.WEIGHTS or not self.log.space.action_shape:
-            return None
+            return None, True
         held = self.log
         if isinstance(held, StreamedLog):
             held = thin_log(held, min(TESTED_ROWS, TESTED_NUMBERS // held.space.size, held.rows))
-        return additivity_test(held, self.p)
+        test = additivity_test(held, self.p)
+        return test, not (test.rejected and second_look(held, self.p) < CONFIRM_BELOW)
 
 
 @dataclass(frozen=True)

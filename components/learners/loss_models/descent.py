@@ -82,7 +82,8 @@ class Together:
             self.stack.parameters(), weight_decay=model.settings.weight_decay, fused=True
         )
         first = members[0]
-        self.x = model.x * first.scale
+        # Contexts are shared by all starts that leave them as they are: wide ones take the memory.
+        self.x = model.x if bool((first.scale == 1.0).all()) else model.x * first.scale
         self.base = first.base(model.x) if first.adds else None
 
     @staticmethod

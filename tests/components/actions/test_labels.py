@@ -24,15 +24,18 @@ from multilogger.components.actions.labels import (
     log_d2,
     log_max_ratio,
     log_probability,
+    log_probability_at,
     log_probability_of_all,
     log_probability_slope,
     log_probability_table,
     logits_of,
     marginals,
     pair_scores,
+    row_blocks,
     sample,
 )
 from multilogger.components.errors import BadInput
+from multilogger.components.learners.loss_models.form import AdditiveForm, additive_loss
 
 
 def draw_logits(seed: int, n: int, q: int) -> Matrix:
@@ -186,3 +189,19 @@ def test_samples_follow_the_marginals() -> None:
 def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         call()
+
+
+@pytest.mark.parametrize(("rows", "labels"), [(0, 3), (1, 3), (5000, 40), (700, 374), (3, 200_000)])
+def test_rows_in_blocks_are_all_rows_once(rows: int, labels: int) -> None:
+    """A row's bits do not depend on the block that it is in."""
+    found = [row for block in row_blocks(rows, labels) for row in range(rows)[block]]
+    assert found == list(range(rows))
+    if labels < 1000 and rows:
+        logits, rng = draw_logits(0, 50, labels), np.random.default_rng(1)
+        context, y = rng.integers(0, 50, rows), (rng.random((rows, labels)) < 0.3).astype(np.uint8)
+        last = slice(rows - 1, rows)
+        whole, part = (log_probability_at(logits, context[k], y[k]) for k in (slice(None), last))
+        np.testing.assert_array_equal(whole[last], part)
+        p = marginals(logits)
+        by_row = AdditiveForm().logged(p, context, y)
+        np.testing.assert_array_equal(by_row, additive_loss(p[context], y))

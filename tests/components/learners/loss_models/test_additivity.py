@@ -6,7 +6,12 @@ import pytest
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import Labels, marginals
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
-from multilogger.components.learners.loss_models.additivity import additivity_test, logging_marginals
+from multilogger.components.learners.loss_models.additivity import (
+    CONFIRM_BELOW,
+    additivity_test,
+    logging_marginals,
+    second_look,
+)
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
@@ -63,6 +68,21 @@ def test_power_on_a_pairwise_loss() -> None:
 
 def _crowded(count: int) -> list[TrainingLog]:
     return [make_log(seed, CROWDING, contexts=400) for seed in range(count)]
+
+
+def test_a_second_look_is_calibrated_and_sees_as_much() -> None:
+    """Both together reject hardly ever where the loss adds up, and still find pairs in 480 rows."""
+    both = [_looks(make_log(seed, HAMMING)) for seed in range(200)]
+    second = np.array([p for _, p in both])
+    assert (second < 0.05).sum() < 21
+    assert 0.4 < second.mean() < 0.6
+    assert sum(first < 0.01 and p < CONFIRM_BELOW for first, p in both) <= 1
+    crowded = [_looks(make_log(seed, CROWDING)) for seed in range(20)]
+    assert np.mean([p < CONFIRM_BELOW for _, p in crowded]) >= 0.9
+
+
+def _looks(log: TrainingLog) -> tuple[float, float]:
+    return _p_value(log), second_look(log, wrong_model(log))
 
 
 def test_gain_is_the_share_of_squared_error_that_pairs_explain() -> None:
