@@ -72,8 +72,12 @@ def _check_known_when_acting(
     taken: set[object] = set()
     for name in NOT_KNOWN:
         one = named.get(name)
-        several = isinstance(one, Iterable) and not isinstance(one, str)
-        taken |= set(one.values() if isinstance(one, Mapping) else one) if several else {one}
+        if isinstance(one, Mapping):
+            taken |= set(one.values())
+        elif isinstance(one, Iterable) and not isinstance(one, str):
+            taken |= set(one)
+        else:
+            taken.add(one)
     if isinstance(features, FeatureColumns):
         features = [column.name for column in features.columns]
     for feature in [features] if isinstance(features, str) else features or ():

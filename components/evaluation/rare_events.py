@@ -123,7 +123,7 @@ def find_rare(sums: LogSums, rows: float, max_loss: float) -> RareEvents | None:
 
 def rare_among(losses: Vector, max_loss: float) -> RareEvents | None:
     """The same of the losses (n,) themselves."""
-    free = np.sum(losses <= 0), np.sum(losses >= max_loss)
+    free = [float(np.sum(losses <= 0)), float(np.sum(losses >= max_loss))]
     return _rare(free, float(losses.min()), float(losses.max()), len(losses), max_loss)
 
 

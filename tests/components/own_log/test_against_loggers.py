@@ -19,8 +19,9 @@ def scored(rate: float, seed: int) -> ScoredLog:
     uniform = np.full(ROWS, -math.log(ACTIONS))
     return ScoredLog(
         names=("new", "old"), logger=rng.integers(0, 2, ROWS), context=np.arange(ROWS),
-        delta=1.0 - (rng.random(ROWS) < rate), log_propensity=uniform, log_target=likely, max_loss=1.0,
-        log_average=uniform, is_greedy=chosen, log_greedy=np.full(ROWS, math.log(0.981)),
+        delta=np.where(rng.random(ROWS) < rate, 0.0, 1.0), max_loss=1.0,
+        log_propensity=uniform, log_target=likely, log_average=uniform,
+        is_greedy=chosen, log_greedy=np.full(ROWS, math.log(0.981)),
     )  # fmt: skip
 
 
