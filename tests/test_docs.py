@@ -69,6 +69,6 @@ def test_the_site_builds_strictly_and_neither_it_nor_its_readers_need_a_network(
     assert done.returncode == 0, done.stderr
     pages = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.html")}
     assert {"index.html", "tutorial.html", "results.html", "how-to/own-logs.html"} <= set(pages)
-    assert 'id="multilogger.components.estimators.ips.naive_risk"' in pages["reference.html"]
+    assert 'id="multilogger.components.estimators.ips.lambda_weighted_risk"' in pages["reference.html"]
     fetched = r"<(?:script|img|iframe)[^>]*\ssrc=\"?(?:https?:)?//|<link[^>]*\shref=\"?(?:https?:)?//"
     assert [name for name, text in pages.items() if re.search(fetched, text)] == []

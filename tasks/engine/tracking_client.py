@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
+from sqlalchemy import NullPool, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,6 +26,7 @@ def open_client(store: Store) -> MlflowClient:
         with FileLock(store.locks / "mlflow-setup"):
             if (own := store.own_database) is not None and not own.exists():
                 _make_tables(own)
+            _connect_once(store.tracking_uri)
             client = MlflowClient(tracking_uri=store.tracking_uri)
             client.search_experiments(max_results=1)
     except ModuleNotFoundError as error:
@@ -38,6 +40,16 @@ def open_client(store: Store) -> MlflowClient:
             "start that server, or move a damaged database file away: results stay cached without it"
         ) from error
     return client
+
+
+def _connect_once(address: str) -> None:
+    """MLflow itself asks a database that does not answer for 100 seconds, with a warning each time."""
+    try:
+        engine = create_engine(address, poolclass=NullPool)
+    except SQLAlchemyError:  # no address of a database; MLflow says more
+        return
+    if engine.dialect.name != "sqlite":  # a file that is not there is made
+        engine.connect().close()
 
 
 def _make_tables(database: Path) -> None:

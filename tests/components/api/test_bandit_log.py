@@ -175,7 +175,7 @@ def test_the_usual_names_need_not_be_said(frame: pd.DataFrame) -> None:
         ({"actions": [0, 1]}, "actions= lists what one action per row is chosen from, but these are label v"),
         ({"action": "acts"}, "cannot read action: the log has no column 'acts', only id, who, act"),
         ({"action": ["label_0", "cost"]}, "a label vector holds 0 and 1 only, got"),
-        ({"loss": "age"}, "the loss is -"),
+        ({"loss": "age"}, "column 'age' cannot be a feature: it is the action, the outcome or another part"),
         (
             {"loss": "day"},
             "above the largest loss 6 (the number of labels); say the largest possible one with",
