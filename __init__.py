@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from multilogger.components.api.learners import BalancedReg as BalancedReg
     from multilogger.components.api.learners import Dm as Dm
     from multilogger.components.api.learners import Dr as Dr
-    from multilogger.components.api.learners import FullEnsemble as FullEnsemble
     from multilogger.components.api.learners import FullInformation as FullInformation
     from multilogger.components.api.learners import Ix as Ix
     from multilogger.components.api.learners import Ls as Ls
@@ -62,7 +61,6 @@ _PLACES = {
         "BalancedReg",
         "Dm",
         "Dr",
-        "FullEnsemble",
         "FullInformation",
         "Naive",
         "NaiveExact",

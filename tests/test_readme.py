@@ -62,7 +62,7 @@ def test_the_block_of_one_of_k_actions_is_a_table_words_and_pictures(tmp_path: P
     (tmp_path / "calibration.csv").write_text(calibration_csv(calibration_rows(table)), encoding="utf-8")
     lines, words, picture = script.one_of(tmp_path).split("\n\n")
     assert lines.splitlines()[0] == "| method | satimage, EXP | satimage, error | seeds |"
-    assert lines.splitlines()[-1].startswith("| `full-ensemble` | 0.10")
+    assert lines.splitlines()[-1].startswith("| `full-information` | 0.10")
     assert words == f"On satimage: {one_of_paragraph(one_of_rows(table))}"
     assert picture == "![EXP and error, satimage](pictures/one-of-satimage.svg)"
     assert script.calibration(tmp_path).splitlines()[-1] == "| satimage | `dm` | 1 of 5 | 0.3 |"

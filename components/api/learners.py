@@ -98,13 +98,9 @@ class Auto(Learner, method="auto"):
 
 
 class FullInformation(Learner, method="full-information"):
-    """The same network on the right actions, which no log has: a reference. Needs `log.with_truth`."""
+    """The networks of the loss models on the right actions, which no log has: a reference, and a limit.
 
-
-class FullEnsemble(Learner, method="full-ensemble"):
-    """The networks of `Dm` on the right actions, which no log has: a reference. Needs `log.with_truth`.
-
-    For one of K actions.
+    Needs `log.with_truth`.
     """
 
 
@@ -130,7 +126,6 @@ LEARNERS: dict[str, type[Learner]] = {
         Dr,
         Auto,
         FullInformation,
-        FullEnsemble,
     )
 }
 """The classes by the names that the command line has for them, in the order of `METHODS`."""

@@ -6,7 +6,7 @@ from functools import cache
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.additive_ips.method import ADDITIVE_IPS
 from multilogger.components.learners.auto.method import AUTO
-from multilogger.components.learners.direct_method.method import ADDITIVE, ADDITIVE_SOFT, DM, FULL_ENSEMBLE
+from multilogger.components.learners.direct_method.method import ADDITIVE, ADDITIVE_SOFT, DM
 from multilogger.components.learners.dr.method import DR
 from multilogger.components.learners.exact.method import BALANCED_EXACT, NAIVE_EXACT, WEIGHTED_EXACT
 from multilogger.components.learners.full_information.method import FULL_INFORMATION
@@ -39,7 +39,6 @@ METHODS: dict[str, Method] = {
         DR,
         AUTO,
         FULL_INFORMATION,
-        FULL_ENSEMBLE,
     )
 }
 

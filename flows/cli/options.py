@@ -57,9 +57,9 @@ Actions = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="naive, weighted, balanced, each also with -reg and -exact; wcrm; dr; full-information; "
-        "for labels additive, additive-soft; for one-of actions dm, full-ensemble; "
-        "or a reference: logger-1, logger-2, ..., crf, best-logger-greedy."
+        help="auto; naive, weighted, balanced, each also with -reg and -exact; wcrm; ls; ix; dr; "
+        "for labels additive-ips, additive, additive-soft; for one-of actions dm; "
+        "or a reference: full-information, logger-1, logger-2, ..., crf, best-logger-greedy."
     ),
 ]
 PRESETS_HELP = (

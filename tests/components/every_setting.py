@@ -59,6 +59,7 @@ class EverySetting(
     policy_rate: float = 3e-4
     start: Start = Start.SCRATCH
     fit_all: bool = False
+    ensemble: bool = False
     contest: bool = False
     context_batch: int = 128
     hidden_dropout: float = 0.0

@@ -48,7 +48,7 @@ def test_result_is_kept_logged_and_said(
 
 @pytest.mark.parametrize(
     ("method", "memory_rows", "tested"),
-    [("dm", 100_000, True), ("dm", 800, True), ("dr", 100_000, True), ("full-ensemble", 100_000, False)],
+    [("dm", 100_000, True), ("dm", 800, True), ("dr", 100_000, True), ("full-information", 100_000, False)],
 )
 def test_who_tests_its_loss_model(method: str, memory_rows: int, tested: bool, tmp_path: Path) -> None:
     """Also on as many rows of a log as may be held; who saw the right actions has none to test."""

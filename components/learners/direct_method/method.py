@@ -1,7 +1,6 @@
 """`additive`, `additive-soft` and `dm`, the direct method: the policy that a model of the loss finds best.
 
-Not in the paper. `additive` is for label vectors, `dm` for one of K actions. `full-ensemble`, a reference, is
-`dm` fitted to the right actions, which no log has: what is left to gain.
+Not in the paper. `additive` is for label vectors, `dm` for one of K actions.
 """
 
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.learners.loss_models.settings import AdditiveSettings, LossModelSettings
 from multilogger.components.learners.training.about import MOST_RATE, About
-from multilogger.components.learners.training.method import Group, Method, Needs
+from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import PessimismSettings
 
 if TYPE_CHECKING:
@@ -41,11 +40,11 @@ class DmSettings(LossModelSettings):
     ] = 0.3
 
 
-def _build(soft: bool = False, truth: bool = False) -> "Build":
+def _build(soft: bool = False) -> "Build":
     def build(log: "LearnerLog", settings: LossModelSettings, seed: int) -> "Learner":
         from multilogger.components.learners.direct_method.learner import DirectMethodLearner
 
-        return DirectMethodLearner(log, soft, settings, seed, truth)
+        return DirectMethodLearner(log, soft, settings, seed)
 
     return build
 
@@ -63,13 +62,3 @@ ADDITIVE_SOFT = Method(
     spaces=LABELS,
 )
 DM = Method("dm", "Loss model", Group.LOSS_MODEL, DmSettings, _build(), spaces=ONE_OF)
-FULL_ENSEMBLE = Method(
-    "full-ensemble",
-    "Full information, ensemble",
-    Group.REFERENCE,
-    DmSettings,
-    _build(truth=True),
-    frozenset({Needs.TRUTH}),
-    saw_labels=True,
-    spaces=ONE_OF,
-)

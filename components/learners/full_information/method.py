@@ -1,11 +1,11 @@
-"""`full-information`: the same network on the true labels that bandit learners never see. A reference."""
+"""`full-information`: the best we can do with the right actions, which no log has. A reference."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.datasets.losses import find_loss
 from multilogger.components.learners.loss_models.settings import LossModelSettings, Start
-from multilogger.components.learners.training.about import About
+from multilogger.components.learners.training.about import MOST_DECAY, MOST_RATE, About
 from multilogger.components.learners.training.method import Group, Method, Needs
 from multilogger.components.learners.training.settings import BatchSettings, NetworkSettings
 
@@ -18,16 +18,19 @@ ONE_BY_ONE = ("hamming", "zero-one")  # losses that the most likely labels, or t
 
 @dataclass(frozen=True)
 class FullInformationSettings(NetworkSettings, BatchSettings):
-    """A network on true labels; the dataset says the loss.
+    """The limit of what a log can teach; the dataset says the loss.
 
-    With `ensemble` it is the limit of what a log can teach: the networks of the loss models with all that
-    these have (starts, scales, dropout, folds, a choice by held-out error), fitted to the right actions and
-    greedy. That is for a loss that one label, or one action, decides at a time; `crowding` has one network.
+    It has the networks of the loss models with all that these have (starts, scales, dropout, folds, a choice
+    by held-out error), fitted to the right actions and greedy. That is for a loss that one label, or one
+    action, decides at a time. Without `ensemble`, and for `crowding`, it is a single network that lowers the
+    expected loss itself.
     """
 
-    ensemble: Annotated[
-        bool, About("the networks of the loss models in place of a single one", later=True)
-    ] = False
+    hidden: Annotated[tuple[int, ...], About("nodes of each hidden layer", least=1, most=100_000)] = (256,)
+    risk_rate: Annotated[float, About("Adam's rate", above=0, most=MOST_RATE)] = 1e-3
+    weight_decay: Annotated[float, About("Adam's weight decay", least=0, most=MOST_DECAY)] = 0.1
+    patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 15
+    ensemble: Annotated[bool, About("the networks of the loss models, not a single one")] = True
     loss: Annotated[str, About("what an action costs; the dataset says it", keyed=False)] = "hamming"
 
     def __post_init__(self) -> None:

@@ -39,12 +39,5 @@ AUTO_ROWS = (
     Row(("additive", "additive-soft"), {"epochs": 0}, spaces=LABELS),
     # Validation is of whole contexts: what they say would be lost to the loss model.
     Row(("auto", *LOSS_MODELS), {"fit_all": True}, spaces=("one-of",)),
-    # The limit that they are held against.
-    Row(
-        ("full-information",),
-        {"ensemble": True, "hidden": (256,), "weight_decay": 0.1, "risk_rate": 1e-3, "patience": 15},
-        spaces=LABELS,
-    ),
-    Row(("full-information",), {"ensemble": True, "risk_rate": 5e-3}, spaces=("one-of",)),
     Row(("dr",), {"model_epochs": 0, "patience": 10}, spaces=LABELS),
 )

@@ -102,7 +102,7 @@ PAPER_ROWS = (
 # What is not of the paper has the same settings in every preset. Scene and Yeast: twelve seeds.
 OWN_ROWS = (
     Row(SMOOTHED, CHOICE, spaces=ONE_OF),
-    Row(("full-information",), {"hidden": (256,), "weight_decay": 0.1}, spaces=ONE_OF),
+    Row(("full-information",), {"risk_rate": 5e-3, "patience": 50}, spaces=ONE_OF),
     Row(
         ("dr",),
         {
@@ -127,8 +127,6 @@ OWN_ROWS = (
         },
         spaces=ONE_OF,
     ),
-    # Labels leave no noise that large batches would have to average out.
-    Row(("full-information",), {"risk_rate": 1e-3, "weight_decay": 1.0, "epochs": 10, "patience": 3}, TMC),
     Row(
         LOSS_MODELS,
         {"hidden": (256,), "risk_rate": 2e-3, "input_dropout": 0.4, "context_batch": 64},

@@ -24,8 +24,8 @@ from multilogger.components.reproduction.statistics import (
 )
 from multilogger.components.reproduction.tables.paper_tables import Table2Row, method_rows
 
-FULL = "full-ensemble"
-"""What is left to gain: the same model, fitted to the right actions."""
+FULL = "full-information"
+"""What is left to gain."""
 
 
 @dataclass(frozen=True)

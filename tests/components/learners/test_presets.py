@@ -104,7 +104,7 @@ def test_every_row_makes_a_difference(name: str, number: int) -> None:
 
 
 def test_groups_hold_every_method_once() -> None:
-    others = ("auto", "full-information", "full-ensemble")
+    others = ("auto", "full-information")
     groups = (WCRM, DIRECT, CONSTRAINED, EXACT, SMOOTHED, LOSS_MODELS, others)
     assert sorted(name for group in groups for name in group) == sorted(METHODS)
     assert set(PAPER_METHODS) == {*WCRM, *DIRECT, *CONSTRAINED, *EXACT}

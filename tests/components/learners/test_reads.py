@@ -143,26 +143,24 @@ def test_every_setting_is_listed_once_with_who_reads_it() -> None:
     listed = all_settings()
     assert listed.keys() == {field.name for field in fields(EverySetting)}
     assert listed["standardise"] == "scale inputs to mean 0 and variance 1"
-    assert listed["pessimism"].startswith(
-        "all but ls, ix, additive, dm, full-information, full-ensemble: standard errors "
-    )
+    assert listed["pessimism"].startswith("all but ls, ix, additive, dm, full-information: standard errors ")
     assert "balanced-exact: bound of the divergence's excess" in listed["kappa"]
     assert listed["tau"].startswith("naive-reg, weighted-reg, balanced-reg: temperature of ")
-    assert listed["hidden"].startswith("all but wcrm: nodes of ")
+    assert listed["hidden"].startswith("all but wcrm, full-information: nodes of ")
 
 
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
         ("standardise", ""),
-        ("pessimism", "all but ls, ix, additive, dm, full-information, full-ensemble"),
+        ("pessimism", "all but ls, ix, additive, dm, full-information"),
         ("tau", "naive-reg, weighted-reg, balanced-reg"),
         ("hidden", "all but wcrm"),
-        ("folds", "additive, additive-soft, dm, dr, auto, full-ensemble"),
+        ("folds", "additive, additive-soft, dm, dr, auto"),
         ("clip", "all but ls, ix, additive-ips, full-information"),
         (
             "passes_per_epoch",
-            "all but wcrm, additive, additive-soft, dm, dr, auto, full-information, full-ensemble",
+            "all but wcrm, additive, additive-soft, dm, dr, auto, full-information",
         ),
     ],
 )

@@ -101,7 +101,7 @@ def constraint_study() -> tuple[CellResult, ...]:
 
 def one_of(naive_reg: float = 0.24) -> tuple[CellResult, ...]:
     """One of six actions, where dm has 1.2 times the loss of full information; shifts of seeds in small."""
-    means = {"logger-2": 0.3, "naive": 0.25, "naive-reg": naive_reg, "dm": 0.12, "full-ensemble": 0.1}
+    means = {"logger-2": 0.3, "naive": 0.25, "naive-reg": naive_reg, "dm": 0.12, "full-information": 0.1}
     found = [
         c
         for method, exp in means.items()

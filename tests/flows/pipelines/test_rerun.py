@@ -171,7 +171,7 @@ def prepared(_: MlflowClient, __: Finished) -> str:
         (
             whole,
             {"learn.folds": 3},
-            "folds: weighted does not read it .read by additive, additive-soft, dm, dr, auto, full-ensemble.",
+            "folds: weighted does not read it .read by additive, additive-soft, dm, dr, auto.",
         ),
     ],
 )

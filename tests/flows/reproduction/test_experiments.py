@@ -99,7 +99,6 @@ def test_one_of_has_every_method_that_chooses_one_of_k() -> None:
         "best-logger-greedy",
         "crf",
         "full-information",
-        "full-ensemble",
     } < methods
     assert {"dm", "dr", "wcrm", "naive-reg", "balanced-exact"} < methods
     assert not {"additive", "additive-soft"} & methods
@@ -107,7 +106,7 @@ def test_one_of_has_every_method_that_chooses_one_of_k() -> None:
     assert {c.chosen()["learn"].params()["actions"] for c in cells} == {"one-of"}
     table = {c.method for c in plan_of("table2", Scope(datasets=("digits",), seeds=1))["table2"]}
     assert "additive" in table
-    assert not {"dm", "full-ensemble"} & table
+    assert "dm" not in table
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,13 @@ def test_a_ratio_of_means_by_hand() -> None:
 
 
 def test_methods_stand_beside_full_information_and_their_twins() -> None:
-    rows = rows_of(cells("naive", 0.2, 0.3), cells("naive-reg", 0.1, 0.3), cells("full-ensemble", 0.1, 0.1))
+    rows = rows_of(
+        cells("naive", 0.2, 0.3), cells("naive-reg", 0.1, 0.3), cells("full-information", 0.1, 0.1)
+    )
     assert rows["naive"].full_ratio.mean == pytest.approx(2.5)
     assert rows["naive"].error.mean == pytest.approx(0.25)
     assert rows["naive-reg"].twin_change.mean == pytest.approx(-0.05)
-    assert (rows["naive"].twin_change.count, rows["full-ensemble"].full_ratio.mean) == (0, 1.0)
+    assert (rows["naive"].twin_change.count, rows["full-information"].full_ratio.mean) == (0, 1.0)
     assert rows_of(cells("naive", 0.2))["naive"].full_ratio.count == 0
 
 
@@ -55,7 +57,7 @@ def test_the_paragraph_says_who_is_best_how_near_and_what_the_constraint_does(
     rows = one_of_rows(one_of_table(Reproduction(one_of=one_of(naive_reg))))
     best, twins = one_of_paragraph(rows).split(". Against ")
     assert best.startswith("Of the methods that learn from the log alone, Loss model has the least EXP, 0.12")
-    assert ", 1.20 times that of Full information, ensemble (95 % 1." in best
+    assert ", 1.20 times that of Full information (95 % 1." in best
     assert twins.startswith("its direct twin, the constraint changes EXP: Naive-Reg by ")
     assert twins.endswith(f"), {said}.")
 
