@@ -5,10 +5,10 @@
     python benchmarks/gather_results.py table2 figures
 
 Of every CSV file, the rows of a dataset and preset take the place of those of the same dataset and preset
-that stood there; others stay. Claims are replaced one by one, each for the method that it speaks of, because
-a claim about Figures 2 and 3 comes from two folders, and rows of one-of datasets method by method, because
-some have more seeds than others. Tables go to `data/reproduction`. Pictures have dataset
-and preset in their names and are copied to `docs/pages/pictures`, where the pages show them.
+that stood there; others stay. Tables of methods are replaced method by method, because some have more seeds
+than others, or were made again alone. Claims are replaced one by one, each for the method that it speaks of,
+because a claim about Figures 2 and 3 comes from two folders. Tables go to `data/reproduction`. Pictures have
+dataset and preset in their names and are copied to `docs/pages/pictures`, where the pages show them.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from readme_results import PICTURES, RESULTS, Row, main
 from multilogger.components.reproduction.names import preset_rank
 
 CLAIMS = "claims.csv"
-ONE_OF = "one_of.csv"
+BY_METHOD = ("table2.csv", "pairwise.csv", "one_of.csv")
 
 
 def joined(name: str, old: str, new: str) -> str:
@@ -47,7 +47,7 @@ def joined(name: str, old: str, new: str) -> str:
 def _key(name: str, row: Row) -> tuple[str, ...]:
     """Dataset and preset, if the file has one; of a claim its name too, and the method on the left."""
     found = (row["dataset"], row.get("preset") or "")
-    if name == ONE_OF:
+    if name in BY_METHOD:
         return (*found, row["method"])
     return (*found, row["claim"], row["comparison"].split()[0].rstrip(",")) if name == CLAIMS else found
 

@@ -47,13 +47,15 @@ def read(text: str) -> list[dict[str, str]]:
 
 
 def test_rows_are_replaced_by_dataset_and_preset(joined: Joined) -> None:
-    header = "dataset,method,preset,exp_mean"
-    old = lines(header, "scene,naive,tuned,1", "scene,crf,tuned,2", "yeast,naive,tuned,3")
-    new = lines(header, "scene,naive,paper,4", "yeast,naive,tuned,5")
-    assert joined("table2.csv", old, new) == lines(
-        header, "scene,naive,paper,4", "scene,naive,tuned,1", "scene,crf,tuned,2", "yeast,naive,tuned,5"
+    header = "dataset,preset,method,exp_mean"
+    old = lines(
+        header, "scene,tuned,naive,1", "scene,tuned,crf,2", "yeast,tuned,naive,3", "yeast,tuned,crf,6"
     )
-    assert joined("table2.csv", "", new) == new
+    new = lines(header, "scene,paper,naive,4", "yeast,tuned,naive,5")
+    assert joined("figure1.csv", old, new) == lines(
+        header, "scene,paper,naive,4", "scene,tuned,naive,1", "scene,tuned,crf,2", "yeast,tuned,naive,5"
+    )
+    assert joined("figure1.csv", "", new) == new
 
 
 def test_files_without_a_preset_are_replaced_by_dataset(joined: Joined) -> None:
@@ -64,8 +66,8 @@ def test_files_without_a_preset_are_replaced_by_dataset(joined: Joined) -> None:
 def test_a_new_column_is_empty_in_old_rows(joined: Joined) -> None:
     old, new = lines("dataset,preset", "scene,tuned"), lines("dataset,preset,constraint", "yeast,tuned,same")
     forth = lines("dataset,preset,constraint", "scene,tuned,", "yeast,tuned,same")
-    assert joined("table2.csv", old, new) == forth
-    assert joined("table2.csv", new, old) == lines(
+    assert joined("additivity.csv", old, new) == forth
+    assert joined("additivity.csv", new, old) == lines(
         "dataset,preset,constraint", "yeast,tuned,same", "scene,tuned,"
     )
 
@@ -191,9 +193,10 @@ def test_the_short_table2_has_means_of_all_datasets_and_no_empty_column(
     ]
 
 
-def test_rows_of_one_of_datasets_are_replaced_method_by_method(joined: Joined) -> None:
+@pytest.mark.parametrize("name", ["one_of.csv", "table2.csv", "pairwise.csv"])
+def test_tables_of_methods_are_replaced_method_by_method(joined: Joined, name: str) -> None:
     head = "dataset,method,preset,exp_seeds,exp_mean"
     old = f"{head}\nsatimage,dm,tuned,3,0.2\nsatimage,dr,tuned,3,0.3\n"
     new = f"{head}\nsatimage,dm,tuned,10,0.1\n"
-    rows = list(csv.DictReader(io.StringIO(joined("one_of.csv", old, new))))
+    rows = list(csv.DictReader(io.StringIO(joined(name, old, new))))
     assert [(row["method"], row["exp_seeds"]) for row in rows] == [("dm", "10"), ("dr", "3")]
