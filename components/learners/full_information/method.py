@@ -30,6 +30,9 @@ class FullInformationSettings(NetworkSettings, BatchSettings):
     risk_rate: Annotated[float, About("Adam's rate", above=0, most=MOST_RATE)] = 1e-3
     weight_decay: Annotated[float, About("Adam's weight decay", least=0, most=MOST_DECAY)] = 0.1
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 15
+    input_dropout: Annotated[
+        float, About("share of inputs of the ensemble left out at random", least=0, below=1)
+    ] = 0.4
     ensemble: Annotated[bool, About("the networks of the loss models, not a single one")] = True
     loss: Annotated[str, About("what an action costs; the dataset says it", keyed=False)] = "hamming"
 
@@ -47,7 +50,7 @@ class FullInformationSettings(NetworkSettings, BatchSettings):
             patience=self.patience,
             epochs=0,
             context_batch=0,
-            input_dropout=0.2 if space == "labels" else 0.0,
+            input_dropout=self.input_dropout,
             hidden_dropout=0.3,
             start=Start.BLEND if space == "labels" else Start.SCRATCH,
         ).resolved(contexts)

@@ -102,7 +102,7 @@ PAPER_ROWS = (
 # What is not of the paper has the same settings in every preset. Scene and Yeast: twelve seeds.
 OWN_ROWS = (
     Row(SMOOTHED, CHOICE, spaces=ONE_OF),
-    Row(("full-information",), {"risk_rate": 5e-3, "patience": 50}, spaces=ONE_OF),
+    Row(("full-information",), {"risk_rate": 5e-3, "input_dropout": 0.0, "patience": 50}, spaces=ONE_OF),
     Row(
         ("dr",),
         {

@@ -41,6 +41,7 @@ SHOWS: dict[str, dict[str, Any]] = {
     "most_mean_weight": FAST | {"most_mean_weight": 1e9},
     "least_effective_rows": LOOSE,
     "constraint_tolerance": {"constraint_tolerance": 0.0},
+    "input_dropout": {"ensemble": True},
 }
 OTHERS: dict[str, Any] = {
     "clip": 1.5,
