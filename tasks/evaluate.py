@@ -61,6 +61,7 @@ class Evaluation(BaseModel):
 
 
 # 3: a policy that learned from validation rows is judged there by its parts that did not.
+# 4: a time after the policy's log counts as its end.
 @stage("evaluate", version=4, dataset=bandit_log_used)
 def evaluate(
     settings: EvaluateSettings,

@@ -41,9 +41,7 @@ def learn_steps(settings: PipelineSettings) -> dict[str, Step]:
     prepared = prepare_steps(settings)
     data, loggers, log = prepared["reduce"], prepared["train-loggers"], prepared["replay"]
     policy = step(learn_policy, settings["learn"], data=data, loggers=loggers, log=log)
-    shares = step(
-        estimate_lambda_star, settings["lambda-star"], data=data, loggers=loggers, log=log, policy=policy
-    )
+    shares = step(estimate_lambda_star, settings["lambda-star"], data=data, log=log, policy=policy)
     scores = step(
         evaluate, settings["evaluate"], data=data, loggers=loggers, log=log, policy=policy, shares=shares
     )
@@ -62,9 +60,10 @@ def own_steps(settings: PipelineSettings) -> dict[str, Step]:
     imported = import_steps(settings)
     data, log = imported["import-log"], imported["propensities"]
     policy = step(learn_policy, settings["learn"], data=data, loggers=log, log=log)
-    inputs = {"data": data, "loggers": log, "log": log, "policy": policy}
-    shares = step(estimate_lambda_star, settings["lambda-star"], **inputs)
-    scores = step(estimate_policy, settings["estimate"], **inputs, shares=shares)
+    shares = step(estimate_lambda_star, settings["lambda-star"], data=data, log=log, policy=policy)
+    scores = step(
+        estimate_policy, settings["estimate"], data=data, loggers=log, log=log, policy=policy, shares=shares
+    )
     return imported | {s.stage.name: s for s in (policy, shares, scores)}
 
 
