@@ -26,8 +26,8 @@ def prepare(
     """Make bandit logs: download, reduce, train-loggers, replay."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import pipeline_settings
-        from multilogger.flows.pipelines.steps import PREPARE
+        from multilogger.flows.pipelines.settings import pipeline_settings
+        from multilogger.flows.pipelines.wiring import PREPARE
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
         it = data.chosen(stages=PREPARE)
@@ -58,8 +58,8 @@ def learn(
     """Learn a policy from bandit logs and evaluate it; makes the logs first if need be."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings
-        from multilogger.flows.pipelines.steps import stages_for
+        from multilogger.flows.pipelines.settings import check_read, pipeline_settings
+        from multilogger.flows.pipelines.wiring import stages_for
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
         it = data.chosen("learn")
@@ -102,8 +102,8 @@ def stage(
     """Run one stage alone, from inputs that are in the cache or in MLflow."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings
-        from multilogger.flows.pipelines.steps import stages_with
+        from multilogger.flows.pipelines.settings import check_read, pipeline_settings
+        from multilogger.flows.pipelines.wiring import stages_with
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
         from multilogger.tasks.registry import STAGES
 
@@ -145,8 +145,8 @@ def _stage_of_run(
 ) -> None:
     """One stage of a finished run again: check everything, run it, and show it beside what was."""
     _refuse_other_options(context)
-    from multilogger.flows.pipelines.pipeline import parse_assignments
     from multilogger.flows.pipelines.recorded_cells import existing_runs
+    from multilogger.flows.pipelines.settings import parse_assignments
     from multilogger.flows.servers.session import as_typed, flow_session, how_many_stages, where_to_look
 
     tracker, changes = existing_runs(), parse_assignments(assignments, stage)

@@ -130,7 +130,7 @@ def _sizes(cells: Sequence[Cell]) -> tuple[DatasetSize, ...]:
     lookup = Lookup(Store.current())
     sizes: dict[str, DatasetSize] = {}
     for cell in cells:
-        if cell.dataset not in sizes and (data := lookup.find(cell.steps()["download"])) is not None:
+        if cell.dataset not in sizes and (data := lookup.find(cell.pipeline()["download"])) is not None:
             facts = load_facts(data)
             sizes[cell.dataset] = DatasetSize(
                 facts.name, facts.features, facts.labels, facts.n_train, facts.n_test, facts.actions

@@ -8,10 +8,10 @@ from multilogger.flows.cells.cell_task import CellOutcome, reason_of
 from multilogger.flows.cells.running import Running
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import CellPages, flow_run
-from multilogger.flows.pipelines.pipeline import flat
+from multilogger.flows.pipelines.settings import flat
 from multilogger.tasks.engine.progress import open_bar, say, tick_off
 from multilogger.tasks.engine.runner import Lookup
-from multilogger.tasks.engine.stage import Step
+from multilogger.tasks.engine.stage import PlannedStage
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.evaluate import load_evaluation
 
@@ -31,8 +31,7 @@ class CellsDone:
 def run_cells(cells: Sequence[Cell], running: Running) -> CellsDone:
     """Run what is not finished, and equal cells once."""
     store = Store.current()
-    steps = [cell.steps() for cell in cells]
-    targets = [step[cell.roles.scores] for cell, step in zip(cells, steps, strict=True)]
+    targets = [cell.pipeline()[cell.roles.scores] for cell in cells]
     wanted = dict(zip(targets, cells, strict=True))
     with open_bar("looking for finished cells", len(wanted)) as advance:
         lookup, known = Lookup(store), {}
@@ -60,11 +59,11 @@ def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
     return cell.result(evaluation, outcome.policy, pages.address(cell.dataset, outcome.evaluation))
 
 
-def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellOutcome]:
+def _prepare_data(missing: dict[PlannedStage, Cell], lookup: Lookup) -> dict[PlannedStage, CellOutcome]:
     """Download and reduce each dataset once, before the fan-out; the cells of one that fails are given up."""
-    reasons: dict[Step, str] = {}
+    reasons: dict[PlannedStage, str] = {}
     for cell in missing.values():
-        data = cell.steps()[cell.roles.data]
+        data = cell.pipeline()[cell.roles.data]
         if data in reasons or lookup.find(data) is not None:
             continue
         reasons[data] = ""
@@ -74,16 +73,16 @@ def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellO
         except Exception as error:  # the other datasets go on
             reasons[data] = reason_of(error)
             say(f"{cell.dataset} · cannot be had: {reasons[data]}")
-    failed = {target: reasons.get(cell.steps()[cell.roles.data], "") for target, cell in missing.items()}
+    failed = {target: reasons.get(cell.pipeline()[cell.roles.data], "") for target, cell in missing.items()}
     return {target: CellOutcome(None, error=reason) for target, reason in failed.items() if reason}
 
 
-def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
+def _leaders_first(cells: dict[PlannedStage, Cell]) -> dict[PlannedStage, Cell]:
     """One cell of each log first: two workers that start on the same log would wait for each other."""
-    seen: set[Step] = set()
-    leaders: list[Step] = []
+    seen: set[PlannedStage] = set()
+    leaders: list[PlannedStage] = []
     for target, cell in cells.items():
-        log = cell.steps()[cell.roles.log]
+        log = cell.pipeline()[cell.roles.log]
         if log not in seen:
             seen.add(log)
             leaders.append(target)
@@ -91,9 +90,9 @@ def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
     return {target: cells[target] for target in ranked}
 
 
-def _run_missing(cells: dict[Step, Cell], running: Running) -> dict[Step, CellOutcome]:
+def _run_missing(cells: dict[PlannedStage, Cell], running: Running) -> dict[PlannedStage, CellOutcome]:
     """Run cells by the chosen runner; those lost to a worker that died are tried again."""
-    outcomes: dict[Step, CellOutcome] = {}
+    outcomes: dict[PlannedStage, CellOutcome] = {}
     for number in range(MOST_ROUNDS):
         targets = [target for target in cells if target not in outcomes]
         if not targets:

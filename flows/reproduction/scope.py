@@ -12,7 +12,7 @@ from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.flows.cells.running import Running, check_seeds
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.pipelines.pipeline import parse_assignments
+from multilogger.flows.pipelines.settings import parse_assignments
 from multilogger.tasks.engine.store import check_folder
 from multilogger.tasks.learn_settings import check_method
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from multilogger.flows.cells.running import check_seeds
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.pipelines.steps import OWN
+from multilogger.flows.pipelines.wiring import OWN
 
 USUAL_METHODS = ("weighted", "balanced", "dr")
 

@@ -15,7 +15,7 @@ from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Run
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
-from multilogger.flows.pipelines.steps import OWN
+from multilogger.flows.pipelines.wiring import OWN
 from multilogger.flows.reproduction.run_cells import CellsDone, run_cells
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
@@ -101,7 +101,7 @@ def _studied(cells: list[Cell], done: CellsDone, store: Store) -> list[StudiedCe
     for cell, result in zip(cells, done.results, strict=True):
         held_out = None
         if cell.roles is OWN and not result.error:
-            scores = lookup.find(cell.steps()[OWN.scores])
+            scores = lookup.find(cell.pipeline()[OWN.scores])
             held_out = None if scores is None else load_held_out(scores)
         found.append(StudiedCell(result, held_out))
     return found
@@ -123,7 +123,7 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
             "seed has a log of its own."
         ]
     lookup, lines = Lookup(store), []
-    if (data := lookup.find(cell.steps()[OWN.data])) is not None:
+    if (data := lookup.find(cell.pipeline()[OWN.data])) is not None:
         facts = load_facts(data)
         lines.append(
             f"The log has {len(facts.loggers)} loggers ({', '.join(facts.loggers)}), {facts.features} "
@@ -131,7 +131,7 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
             "rows were kept aside for test by one split, the same for all methods and seeds; seeds change "
             "how a policy is learned, so the spread over seeds says nothing of the size of the log."
         )
-    log = lookup.find(cell.steps()[OWN.log])
+    log = lookup.find(cell.pipeline()[OWN.log])
     if log is not None and REPORT in log.files:
         lines.append(
             "Some propensities were not logged and are estimated; every figure that weighs rows rests on "

@@ -21,7 +21,7 @@ from multilogger.components.log.reading import read_training_log
 from multilogger.components.own_log.context_files import load_contexts
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapped_files import mapped_files
-from multilogger.flows.pipelines.pipeline import checked_settings
+from multilogger.flows.pipelines.settings import checked_settings
 from multilogger.flows.study.plan import study_cells
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings

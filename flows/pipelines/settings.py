@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from multilogger.components.errors import BadInput, short
 from multilogger.components.learners.methods import all_settings, unread
 from multilogger.components.loggers.replay import SplitBy
-from multilogger.flows.pipelines.steps import PipelineSettings
+from multilogger.flows.pipelines.wiring import PipelineSettings
 from multilogger.tasks.download import DownloadSettings
 from multilogger.tasks.engine.stage import StageSettings
 from multilogger.tasks.learn_settings import LearnSettings, check_actions, check_loggers, check_own_log
