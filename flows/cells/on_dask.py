@@ -19,7 +19,7 @@ from prefect.futures import PrefectFuture
 from prefect.transactions import CommitMode, transaction
 from prefect_dask.task_runners import DaskTaskRunner
 
-from multilogger.flows.cells.cell_task import CellOutcome, finish_cell, outcome_of, reason_of, report
+from multilogger.flows.cells.cell_task import CellOutcome, finish_cell, outcome_of, report
 from multilogger.flows.cells.fetching import Fetching, FoundElsewhere, offer_data
 from multilogger.flows.cells.running import Running
 from multilogger.flows.cells.shared_stages import shared_stages
@@ -139,7 +139,7 @@ def _cause(nodes: Sequence[PrefectFuture[None]]) -> CellOutcome | None:
         except KilledWorker:
             return None
         except Exception as error:  # the first in their order is the cause of the others
-            return CellOutcome(None, error=reason_of(error))
+            return CellOutcome.failed(error)
     return None
 
 

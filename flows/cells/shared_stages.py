@@ -1,4 +1,4 @@
-"""The planned stages that several cells share: each is one node of a graph, computed once whoever needs it."""
+"""The planned stages that several cells share: each is one node of a graph, and is computed once."""
 
 from collections import Counter
 from collections.abc import Sequence

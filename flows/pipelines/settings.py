@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput, short
-from multilogger.components.learners.methods import all_settings, unread
+from multilogger.components.learners.methods import all_settings, reads, unread
 from multilogger.components.loggers.replay import SplitBy
 from multilogger.flows.pipelines.wiring import PipelineSettings
 from multilogger.tasks.download import DownloadSettings
@@ -24,6 +24,8 @@ NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset", "learn.actio
 """Settings that have an option of their own, which names the run as well."""
 SPLIT_OF_PRESET = dict.fromkeys(("paper", "printed-objective", "tuned"), SplitBy.ROW)
 """What validation rows are drawn from where it is not set: these presets keep to rows, as the paper does."""
+FOUND_IN_LOG = ("digest", "kind", "actions")
+"""Settings of `import-log` that its files say."""
 
 
 def flat(settings: PipelineSettings) -> dict[str, Any]:
@@ -95,6 +97,22 @@ def check_read(chosen: PipelineSettings, typed: Mapping[str, Any]) -> None:
     numbers = [setting for owner, _, setting in owned if owner == "learn" and setting in all_settings()]
     if wrong := unread(learn.method, numbers):
         raise BadInput(f"{'; '.join(wrong)}; leave it out, or take another method")
+
+
+def check_read_by_some(methods: Sequence[str], typed: Mapping[str, Any]) -> None:
+    """Refuse a setting of `learn` that was typed for methods of which none reads it."""
+    for name in typed:
+        owner, _, setting = name.partition(".")
+        own = owner == "learn" and setting in all_settings()
+        if own and not any(reads(method, setting) for method in methods):
+            raise BadInput(f"none of these methods reads {name}; leave it out, or name other methods")
+
+
+def settled(typed: Mapping[str, Any], chosen: PipelineSettings) -> dict[str, Any]:
+    """The typed settings with what was found in a person's own log, whose files are not looked at again."""
+    log = chosen.get("import-log")
+    known = {} if log is None else log.params()
+    return {**typed, **{f"import-log.{name}": known[name] for name in FOUND_IN_LOG if known.get(name)}}
 
 
 def _check_together(built: PipelineSettings) -> None:

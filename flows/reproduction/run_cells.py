@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilogger.components.reproduction.results import CellResult
-from multilogger.flows.cells.cell_task import CellOutcome, reason_of
+from multilogger.flows.cells.cell_task import CellOutcome
 from multilogger.flows.cells.running import Running
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import CellPages, flow_run
@@ -21,11 +21,15 @@ LOST = "its worker process died (out of memory, or killed)"
 
 @dataclass(frozen=True)
 class CellsDone:
-    """The result of every cell, in their order; how many were run now, and how many were finished already."""
+    """The result of every cell, in their order; how many were run now, and how many were finished already.
+
+    `refusal` says what is wrong where the input of every cell is; it is empty if any cell is finished.
+    """
 
     results: list[CellResult]
     computed: int
     reused: int
+    refusal: str = ""
 
 
 def run_cells(cells: Sequence[Cell], running: Running) -> CellsDone:
@@ -49,7 +53,9 @@ def run_cells(cells: Sequence[Cell], running: Running) -> CellsDone:
     pages = CellPages(store)
     results = [_result(cell, known[target], pages) for cell, target in zip(cells, targets, strict=True)]
     succeeded = sum(outcome.evaluation is not None for outcome in known.values())
-    return CellsDone(results, succeeded - reused, reused)
+    errors = [outcome.error for outcome in known.values() if outcome.refused]
+    refusal = errors[0] if errors and len(errors) == len(known) else ""
+    return CellsDone(results, succeeded - reused, reused, refusal)
 
 
 def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
@@ -61,20 +67,20 @@ def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
 
 def _prepare_data(missing: dict[PlannedStage, Cell], lookup: Lookup) -> dict[PlannedStage, CellOutcome]:
     """Download and reduce each dataset once, before the fan-out; the cells of one that fails are given up."""
-    reasons: dict[PlannedStage, str] = {}
+    failures: dict[PlannedStage, CellOutcome | None] = {}
     for cell in missing.values():
         data = cell.pipeline()[cell.roles.data]
-        if data in reasons or lookup.find(data) is not None:
+        if data in failures or lookup.find(data) is not None:
             continue
-        reasons[data] = ""
+        failures[data] = None
         try:
             with flow_run("data", cell.dataset, cell.seed, flat(cell.chosen()), tidied=True) as run:
                 run.runner.realise(data)
         except Exception as error:  # the other datasets go on
-            reasons[data] = reason_of(error)
-            say(f"{cell.dataset} · cannot be had: {reasons[data]}")
-    failed = {target: reasons.get(cell.pipeline()[cell.roles.data], "") for target, cell in missing.items()}
-    return {target: CellOutcome(None, error=reason) for target, reason in failed.items() if reason}
+            failures[data] = failure = CellOutcome.failed(error)
+            say(f"{cell.dataset} · cannot be had: {failure.error}")
+    outcomes = {target: failures.get(cell.pipeline()[cell.roles.data]) for target, cell in missing.items()}
+    return {target: outcome for target, outcome in outcomes.items() if outcome is not None}
 
 
 def _leaders_first(cells: dict[PlannedStage, Cell]) -> dict[PlannedStage, Cell]:

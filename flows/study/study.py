@@ -10,6 +10,7 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
 from multilogger.components.datasets.registry import actions_text
+from multilogger.components.errors import BadInput
 from multilogger.components.text import TextRows
 from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
 from multilogger.flows.pipelines.cells import Cell
@@ -19,7 +20,7 @@ from multilogger.flows.pipelines.wiring import OWN
 from multilogger.flows.reproduction.run_cells import CellsDone, run_cells
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
-from multilogger.flows.study.plan import USUAL_METHODS, study_cells
+from multilogger.flows.study.plan import study_cells
 from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.dataset_files import load_facts
@@ -62,8 +63,9 @@ def study(
     address: str | None = None,
 ) -> Studied:
     """Learn with every method and seed, compare the policies, and name the champion of the dataset."""
-    running, chosen_methods = Running(workers, runner, address), methods or list(USUAL_METHODS)
-    cells = study_cells(dataset, chosen_methods, seeds, preset, mirror, settings or {})
+    running = Running(workers, runner, address)
+    cells = study_cells(dataset, methods, seeds, preset, mirror, settings or {})
+    chosen_methods = list(dict.fromkeys(cell.method for cell in cells))
     store = Store.current().open()
     tidy(store)
     folder = writable_folder(Path(out))
@@ -71,10 +73,12 @@ def study(
     params = {"methods": ",".join(chosen_methods), "seeds": seeds, "preset": preset}
     with tracked_run(store, "studies", name, {"flow": "study"}, params) as run:
         done = run_cells(cells, running)
+        if done.refusal:
+            raise BadInput(done.refusal)
         studied = _studied(cells, done, store)
         tables, lines = _tables(studied), conclusion(studied)
         notes = _notes(cells[0], seeds, store)
-        title = f"{dataset}: {len(set(chosen_methods))} methods, {seeds} seeds"
+        title = f"{dataset}: {len(chosen_methods)} methods, {seeds} seeds"
         page = study_page(
             title,
             lines,
