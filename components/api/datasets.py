@@ -28,6 +28,7 @@ from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find
 from multilogger.components.errors import BadInput
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.actions import size_word, usual_ids
+from multilogger.components.names import logger_name
 
 __all__ = [
     "expected_loss",
@@ -159,7 +160,7 @@ def replay(
         split_by: what that share is drawn from, row or context.
     """
     from multilogger.components.loggers.crf import fit_crf
-    from multilogger.components.loggers.linear import LinearPolicy, sample_rows
+    from multilogger.components.loggers.linear import LinearPolicy, random_share
     from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
     seed = check_seed(seed)
@@ -173,7 +174,7 @@ def replay(
             f"passes must be a whole number, 1 or more, for each of the {len(alphas)} loggers, got {counts}"
         )
     paid = _loss_of(data, loss)
-    rows = sample_rows(data.rows, fraction, np.random.default_rng(seed))
+    rows = random_share(data.rows, fraction, np.random.default_rng(seed))
     scaled = not data.space.action_shape if standardise is None else standardise
     weights = fit_crf(data.take(rows), C, standardise=scaled)
     policies = [LinearPolicy(weights, alpha) for alpha in alphas]
@@ -187,7 +188,7 @@ def replay(
         for part in replay_pass(data.space, logits, data.y, j, r, plan, paid, chances)
     ]
     columns, actions = FeatureColumns.numbered(data.features), data.classes or usual_ids(data.space)
-    names = tuple(f"logger-{j + 1}" for j in range(len(alphas)))
+    names = tuple(logger_name(j) for j in range(len(alphas)))
     return BanditLog(
         x=data.x,
         columns=columns,

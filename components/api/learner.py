@@ -160,9 +160,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         """What the calibration test of one-of-K finds wrong with a loss model, as the stage `learn` does."""
         from multilogger.components.learners.loss_models.calibration import calibration_test
 
-        if learned.blind is None or rows.space.action_shape or METHODS[self.method].saw_labels:
+        if learned.blind_chances is None or rows.space.action_shape or METHODS[self.method].saw_labels:
             return []
-        test = calibration_test(rows, learned.blind)
+        test = calibration_test(rows, learned.blind_chances)
         return [test.complaint(self.method)] if test.rejected else []
 
     def _check_log(self, log: object, exact: bool) -> None:

@@ -22,9 +22,9 @@ from multilogger.components.evaluation.points import (
     DR,
     Estimators,
     RowWeights,
-    kind_of,
     lambda_shares,
     row_weights,
+    weights_of,
 )
 from multilogger.components.evaluation.rare_events import honest_rows, rare_warnings
 from multilogger.components.evaluation.support import (
@@ -242,7 +242,7 @@ def _bernstein(
     clipped = name.endswith("clipped")
     if name.endswith("-sn") or name == DR or name in ADDITIVE or not (clipped or bounded):
         return None
-    kind, counts = kind_of(name, log.estimators.balanced), log.estimators.counts
+    kind, counts = weights_of(name, log.estimators.balanced), log.estimators.counts
     own = shares[name] if name.startswith("weighted") else None
     parts = parts_of(log.sums, kind, log.max_loss, counts, own)
     return bernstein_interval(parts, log.max_loss, level, clipped)

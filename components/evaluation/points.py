@@ -110,7 +110,7 @@ class RowWeights:
 
 def row_weights(name: str, sums: LogSums, estimators: Estimators, shares: Mapping[str, Vector]) -> RowWeights:
     """Of the estimator of that name; `shares` are those of `weighted` and `weighted-clipped`."""
-    kind, counts = kind_of(name, estimators.balanced), estimators.counts
+    kind, counts = weights_of(name, estimators.balanced), estimators.counts
     share: Vector | None = None
     if name == "additive-weighted":
         share = estimators.additive
@@ -126,7 +126,7 @@ def row_weights(name: str, sums: LogSums, estimators: Estimators, shares: Mappin
     )
 
 
-def kind_of(name: str, balanced: bool) -> WeightKind:
+def weights_of(name: str, balanced: bool) -> WeightKind:
     """The weights of an estimator."""
     if name in ADDITIVE:
         return WeightKind.ADDITIVE_AVERAGE if name == "additive-balanced" else WeightKind.ADDITIVE

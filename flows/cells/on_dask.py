@@ -21,7 +21,7 @@ from prefect_dask.task_runners import DaskTaskRunner
 
 from multilogger.flows.cells.cell_task import CellOutcome, finish_cell, outcome_of, report
 from multilogger.flows.cells.fetching import Fetching, FoundElsewhere, offer_data
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.cells.shared_stages import shared_stages
 from multilogger.flows.cells.worker_processes import worker_surroundings
 from multilogger.flows.cluster.connect import open_cluster, set_up
@@ -39,7 +39,7 @@ from multilogger.tasks.engine.store import Store
 POLL_SECONDS = 0.1
 
 
-def run_round(cells: list[Cell], running: Running, again: bool) -> list[CellOutcome | None]:  # noqa: ARG001
+def run_round(cells: list[Cell], running: RunnerChoice, again: bool) -> list[CellOutcome | None]:  # noqa: ARG001
     """Run cells once, in their order; None stands for a cell that was lost with its workers."""
     try:
         with (

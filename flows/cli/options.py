@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.cells.running import MOST_SEEDS
+from multilogger.flows.cells.runner_choice import MOST_SEEDS
 from multilogger.flows.environment import without_login
 
 OWN_FILES = "Your own files"

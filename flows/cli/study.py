@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.cli.data_options import GivenData, takes_data
 from multilogger.flows.cli.options import Address, Preset, RunnerName, Seeds, StudiedMethods, Workers
 from multilogger.flows.terminal.errors import INCOMPLETE, one_line_errors
@@ -31,7 +31,7 @@ def study(
         from multilogger.flows.servers.session import flow_session, from_here, how_much, where_to_look
         from multilogger.tasks.engine.store import check_folder
 
-        Running(workers, runner, address)  # a wrong choice is said now
+        RunnerChoice(workers, runner, address)  # a wrong choice is said now
         chosen = data.chosen("learn")
         studied = (chosen.dataset, methods, seeds, preset, chosen.mirror)
         settings = chosen.settings

@@ -13,7 +13,12 @@ from multilogger.components.loggers.replay import SplitBy
 from multilogger.flows.pipelines.wiring import PipelineSettings
 from multilogger.tasks.download import DownloadSettings
 from multilogger.tasks.engine.stage import StageSettings
-from multilogger.tasks.learn_settings import LearnSettings, check_actions, check_loggers, check_own_log
+from multilogger.tasks.learn_settings import (
+    LearnSettings,
+    check_own_log,
+    check_reference_logger,
+    check_takes_actions,
+)
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.reduce import ReduceSettings
 from multilogger.tasks.registry import STAGES
@@ -123,14 +128,14 @@ def _check_together(built: PipelineSettings) -> None:
     if isinstance(data, DownloadSettings) and isinstance(reduced, ReduceSettings):
         reduced.check_actions(data.actions)
     if isinstance(data, DownloadSettings) and isinstance(learn, LearnSettings):
-        check_actions(learn.method, data.dataset, data.actions)
+        check_takes_actions(learn.method, data.dataset, data.actions)
     if isinstance(own := built.get("import-log"), ImportLogSettings) and isinstance(learn, LearnSettings):
-        check_actions(learn.method, own.dataset, str(own.kind))
+        check_takes_actions(learn.method, own.dataset, str(own.kind))
         check_own_log(learn.method, own.dataset)
     if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
         replay.passes_of(len(loggers.alphas))
     if isinstance(loggers, TrainLoggersSettings) and isinstance(learn, LearnSettings):
-        check_loggers(learn, len(loggers.alphas))
+        check_reference_logger(learn, len(loggers.alphas))
 
 
 def checked_settings(stage: str, values: Mapping[str, Any]) -> StageSettings:

@@ -12,7 +12,7 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.errors import without_secrets
 from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
-from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
+from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
@@ -73,10 +73,10 @@ def reproduce(
     side; `preset` names a single one, as older schedules do. Of target `all`, `methods` are those of Table 2.
     `runner` is `process` or `dask`, the latter on the cluster of the scheduler at `address`, if one is given.
     """
-    return _reproduce(target, Scope.asked(locals()), Path(out), Running(workers, runner, address))
+    return _reproduce(target, Scope.asked(locals()), Path(out), RunnerChoice(workers, runner, address))
 
 
-def _reproduce(target: str, scope: Scope, out: Path, running: Running) -> Reproduced:
+def _reproduce(target: str, scope: Scope, out: Path, running: RunnerChoice) -> Reproduced:
     plan = plan_of(target, scope)
     store = Store.current().open()
     tidy(store)

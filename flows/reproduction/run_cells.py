@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from multilogger.components.reproduction.results import CellResult
 from multilogger.flows.cells.cell_task import CellOutcome
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import CellPages, flow_run
 from multilogger.flows.pipelines.settings import flat
@@ -32,7 +32,7 @@ class CellsDone:
     refusal: str = ""
 
 
-def run_cells(cells: Sequence[Cell], running: Running) -> CellsDone:
+def run_cells(cells: Sequence[Cell], running: RunnerChoice) -> CellsDone:
     """Run what is not finished, and equal cells once."""
     store = Store.current()
     targets = [cell.pipeline()[cell.roles.scores] for cell in cells]
@@ -96,7 +96,7 @@ def _leaders_first(cells: dict[PlannedStage, Cell]) -> dict[PlannedStage, Cell]:
     return {target: cells[target] for target in ranked}
 
 
-def _run_missing(cells: dict[PlannedStage, Cell], running: Running) -> dict[PlannedStage, CellOutcome]:
+def _run_missing(cells: dict[PlannedStage, Cell], running: RunnerChoice) -> dict[PlannedStage, CellOutcome]:
     """Run cells by the chosen runner; those lost to a worker that died are tried again."""
     outcomes: dict[PlannedStage, CellOutcome] = {}
     for number in range(MOST_ROUNDS):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from multilogger.flows.cells.running import check_seeds
+from multilogger.flows.cells.runner_choice import check_seeds
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.settings import check_read_by_some, settled
 

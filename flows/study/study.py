@@ -12,7 +12,7 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.datasets.registry import actions_text
 from multilogger.components.errors import BadInput
 from multilogger.components.text import TextRows
-from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
+from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
@@ -63,7 +63,7 @@ def study(
     address: str | None = None,
 ) -> Studied:
     """Learn with every method and seed, compare the policies, and name the champion of the dataset."""
-    running = Running(workers, runner, address)
+    running = RunnerChoice(workers, runner, address)
     cells = study_cells(dataset, methods, seeds, preset, mirror, settings or {})
     chosen_methods = list(dict.fromkeys(cell.method for cell in cells))
     store = Store.current().open()
