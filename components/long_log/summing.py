@@ -101,29 +101,18 @@ def sum_up_long(
         lots = LotSummer(frame, bounds, seed, PART_ROWS, stack, work, advance, spread.shares_disk)
         sums, smoothed, contexts, few = lots.summed(scorer, parts, columns.context is not None)
     _check_losses(frame, sums)
-    return LongLogSums(
-        SummedLog(
-            names,
-            Estimators(counts, frame.balanced, frame.modelled, frame.shares),
-            sums,
-            clip,
-            max_loss,
-            contexts,
-            few,
-            frame.effective_rows,
-            smoothed,
-        ),
-        AboutScores(
-            rows=int(counts.sum()),
-            loggers=len(names),
-            balanced=frame.balanced,
-            contexts_known=columns.context is not None,
-            fitted_rows=fitted.fitted_rows,
-            additive=additive is not None,
-            additivity=fitted.additivity,
-        ),
-        max_weights,
+    estimators = Estimators(counts, frame.balanced, frame.modelled, frame.shares)
+    summed = SummedLog(names, estimators, sums, clip, max_loss, contexts, few, frame.effective_rows, smoothed)
+    about = AboutScores(
+        rows=int(counts.sum()),
+        loggers=len(names),
+        balanced=frame.balanced,
+        contexts_known=columns.context is not None,
+        fitted_rows=fitted.fitted_rows,
+        additive=additive is not None,
+        additivity=fitted.additivity,
     )
+    return LongLogSums(summed, about, max_weights)
 
 
 def _count(
