@@ -12,12 +12,12 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.errors import without_secrets
 from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
+from multilogger.flows.cells.run_cells import run_cells
 from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
 from multilogger.flows.reproduction.plan import part_of, plan_of
-from multilogger.flows.reproduction.run_cells import run_cells
 from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.tables import reproduction_notes, reproduction_tables
 from multilogger.flows.servers.local_server import running_servers

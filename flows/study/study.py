@@ -12,12 +12,12 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.datasets.registry import actions_text
 from multilogger.components.errors import BadInput
 from multilogger.components.text import TextRows
+from multilogger.flows.cells.run_cells import CellsDone, run_cells
 from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
 from multilogger.flows.pipelines.wiring import OWN
-from multilogger.flows.reproduction.run_cells import CellsDone, run_cells
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.plan import study_cells
