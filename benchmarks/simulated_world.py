@@ -16,7 +16,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import Contexts, ScoredLog
 from multilogger.components.evaluation.loss_models.cross_fitting import LogShape, ModelRows, draw_folds
-from multilogger.components.evaluation.loss_models.opening import DrModel, new_loss_model
+from multilogger.components.evaluation.loss_models.registry import DrModel, new_loss_model
 from multilogger.components.evaluation.max_weights import MaxWeights
 from multilogger.components.evaluation.score_log import Scored
 

@@ -153,7 +153,7 @@ def _said(log: "BanditLog") -> Matrix | None:
 
 def _recalibrated(log: "BanditLog", policy: Any) -> "RecalibrationSpread":
     from multilogger.components.api.policy import as_policy
-    from multilogger.components.propensities.policy import EstimatedPolicy
+    from multilogger.components.propensities.estimated_policy import EstimatedPolicy
     from multilogger.components.propensities.recalibration import recalibration_spread
     from multilogger.components.propensities.rows import ActedRows
 

@@ -15,7 +15,7 @@ from multilogger.components.evaluation.guards import few_contexts_lines, fewest_
 from multilogger.components.evaluation.intervals import Interval, bernstein_interval, parts_of, resample
 from multilogger.components.evaluation.log_sums import LogSums, sum_up
 from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
-from multilogger.components.evaluation.points import (
+from multilogger.components.evaluation.point_estimates import (
     ADDITIVE,
     AS_THEY_ARE,
     CUT,

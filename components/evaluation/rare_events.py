@@ -28,7 +28,7 @@ from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.log_sums import LogSums, LossOrGain, WeightKind
-from multilogger.components.evaluation.points import DR, Estimators, row_weights
+from multilogger.components.evaluation.point_estimates import DR, Estimators, row_weights
 
 if TYPE_CHECKING:
     from multilogger.components.evaluation.evaluation import EstimateRow

@@ -26,7 +26,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     ModelRows,
     draw_folds,
 )
-from multilogger.components.evaluation.loss_models.opening import DrModel, new_loss_model
+from multilogger.components.evaluation.loss_models.registry import DrModel, new_loss_model
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
 from multilogger.components.log.actions import ActionReader

@@ -19,7 +19,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     LogShape,
     draw_folds,
 )
-from multilogger.components.evaluation.loss_models.opening import new_loss_model
+from multilogger.components.evaluation.loss_models.registry import new_loss_model
 from multilogger.components.evaluation.score_log import ModelChoice
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
 from multilogger.components.log.parts import LogPart

@@ -19,7 +19,7 @@ from multilogger.components.evaluation.context_logits import ContextLogits, Logi
 from multilogger.components.evaluation.evaluation import Request, SummedLog
 from multilogger.components.evaluation.log_sums import LogSums
 from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
-from multilogger.components.evaluation.points import Estimators
+from multilogger.components.evaluation.point_estimates import Estimators
 from multilogger.components.evaluation.score_log import AboutScores, ModelChoice
 from multilogger.components.evaluation.skim_log import Advance, check_stated
 from multilogger.components.log.actions import ActionReader

@@ -17,7 +17,7 @@ from multilogger.components.evaluation.evaluation import (
 )
 from multilogger.components.evaluation.intervals import check_replicates
 from multilogger.components.evaluation.log_sums import WeightKind
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.max_weights import MaxWeights, check_stated_weight
 from multilogger.components.evaluation.score_log import ModelChoice, score_log
 from multilogger.components.evaluation.tables import evaluation_notes

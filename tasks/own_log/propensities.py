@@ -18,7 +18,7 @@ from multilogger.components.own_log.complete_log import (
 )
 from multilogger.components.own_log.context_files import read_contexts
 from multilogger.components.own_log.write_log import CONTEXT_FOLDER, LOG_FOLDER, TEST_FOLDER
-from multilogger.components.propensities.policy_files import save_estimated
+from multilogger.components.propensities.estimated_policy import save_estimated
 from multilogger.components.propensities.time import later_hats
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact

@@ -10,7 +10,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
 from multilogger.components.evaluation.loss_models.cross_fitting import LogShape
 from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
-from multilogger.components.evaluation.loss_models.opening import MODELS, DrModel, new_loss_model
+from multilogger.components.evaluation.loss_models.registry import MODELS, DrModel, new_loss_model
 
 SHAPE = LogShape(30, 4, 1.0, np.arange(10) % 5)
 
