@@ -18,8 +18,11 @@ from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
 from multilogger.components.evaluation.point_estimates import (
     ADDITIVE,
     AS_THEY_ARE,
+    CLIPPED,
     CUT,
     DR,
+    NORMALISED,
+    WEIGHTED,
     Estimators,
     RowWeights,
     lambda_shares,
@@ -239,10 +242,10 @@ def _bernstein(
     name: str, log: SummedLog, shares: dict[str, Vector], bounded: bool, level: float
 ) -> Interval | None:
     """The empirical-Bernstein interval, where one is valid; see `intervals.py`."""
-    clipped = name.endswith("clipped")
-    if name.endswith("-sn") or name == DR or name in ADDITIVE or not (clipped or bounded):
+    clipped = name in CLIPPED
+    if name in NORMALISED or name == DR or name in ADDITIVE or not (clipped or bounded):
         return None
     kind, counts = weights_of(name, log.estimators.balanced), log.estimators.counts
-    own = shares[name] if name.startswith("weighted") else None
+    own = shares[name] if name in WEIGHTED else None
     parts = parts_of(log.sums, kind, log.max_loss, counts, own)
     return bernstein_interval(parts, log.max_loss, level, clipped)
