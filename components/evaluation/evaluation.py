@@ -203,7 +203,7 @@ def evaluate_sums(
             *rare_warnings(sums, estimators, shares, log.max_loss),
         ),
         recommendation=recommend(
-            rows_by_name(rows), support, whole, _adds_up(log, weighing, additivity), log.few
+            {row.name: row for row in rows}, support, whole, _adds_up(log, weighing, additivity), log.few
         ),
         rows=log.rows,
         contexts=log.contexts,
@@ -224,10 +224,6 @@ def _adds_up(log: SummedLog, weighing: dict[str, Overlap], test: AdditivityTest 
     if seen is None or test is None or test.rejected:
         return None
     return AddsUp(test.p_value, seen.mean_weight, min(seen.effective_rows, log.effective_additive))
-
-
-def rows_by_name(rows: tuple[EstimateRow, ...]) -> dict[str, EstimateRow]:
-    return {row.name: row for row in rows}
 
 
 def _shares(sums: Sums, counts: Vector) -> dict[str, Vector]:
