@@ -11,7 +11,7 @@ from multilogger.components.datasets.registry import find_dataset
 from multilogger.components.datasets.svmlight import read_svmlight
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.loggers.crf import fit_crf
-from multilogger.components.loggers.linear import LinearPolicy, sample_rows
+from multilogger.components.loggers.linear import LinearPolicy, random_share
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
 ALPHAS = (0.05, 2.0)
@@ -28,7 +28,7 @@ class Benchmark:
     test_path: Path | None  # None: embedded, with no files
 
     def loggers(self, seed: int) -> list[LinearPolicy]:
-        rows = sample_rows(self.train.rows, 0.2, np.random.default_rng(seed))
+        rows = random_share(self.train.rows, 0.2, np.random.default_rng(seed))
         weights = fit_crf(self.train.take(rows), C[self.name])
         return [LinearPolicy(weights, alpha) for alpha in ALPHAS]
 

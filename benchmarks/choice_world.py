@@ -9,7 +9,7 @@ from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.one_of import OneOf
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import Contexts
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.max_weights import MaxWeights
 from multilogger.components.evaluation.score_log import Scored
 

@@ -25,7 +25,7 @@ from multilogger.components.actions.labels import Labels
 from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
 from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.evaluation import EstimateRow, Request, evaluate_policy
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.score_log import Scored
 
 MODELS = (DrModel.RIDGE, DrModel.ADDITIVE)

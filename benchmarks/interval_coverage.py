@@ -24,7 +24,7 @@ from simulated_world import World, make_world
 from multilogger.components.evaluation.context_sums import context_sums
 from multilogger.components.evaluation.evaluation import PolicyEvaluation, Request, evaluate_policy
 from multilogger.components.evaluation.intervals import Interval, resample
-from multilogger.components.evaluation.points import Estimators
+from multilogger.components.evaluation.point_estimates import Estimators
 from multilogger.components.evaluation.score_log import Scored
 
 LEVEL = 0.95

@@ -14,7 +14,7 @@ from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.registry import find_dataset
 from multilogger.components.datasets.svmlight import read_svmlight
 from multilogger.components.loggers.crf import fit_crf
-from multilogger.components.loggers.linear import LinearPolicy, sample_rows
+from multilogger.components.loggers.linear import LinearPolicy, random_share
 
 CASES = (
     ("scene", 0.1, "2.866 / 0.960"),
@@ -47,7 +47,7 @@ def interval(values: list[float]) -> str:
 def main(mirror: Path, seeds: int) -> None:
     for name, C, paper in CASES:
         train, test = load(mirror, name)
-        samples = [sample_rows(train.rows, 0.2, np.random.default_rng(seed)) for seed in range(seeds)]
+        samples = [random_share(train.rows, 0.2, np.random.default_rng(seed)) for seed in range(seeds)]
         fits = [fit_crf(train.take(rows), C) for rows in samples]
         first, second = (interval([exp(w, alpha, test) for w in fits]) for alpha in (0.05, 2.0))
         crf = exp(fit_crf(train, CRF_C), 1.0, test)

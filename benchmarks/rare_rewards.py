@@ -18,7 +18,7 @@ import numpy as np
 import multilogger as ml
 from multilogger.components.evaluation.context_sums import ScoredLog, context_sums
 from multilogger.components.evaluation.intervals import Interval, resample
-from multilogger.components.evaluation.points import Estimators
+from multilogger.components.evaluation.point_estimates import Estimators
 
 ROWS, BATCHES, REPLICATES, LEVEL = 10_000, 50, 400, 0.95
 NAMES = ("naive-sn", "dr")

@@ -16,7 +16,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import Contexts, ScoredLog
 from multilogger.components.evaluation.loss_models.cross_fitting import LogShape, ModelRows, draw_folds
-from multilogger.components.evaluation.loss_models.opening import DrModel, open_loss_model
+from multilogger.components.evaluation.loss_models.registry import DrModel, new_loss_model
 from multilogger.components.evaluation.max_weights import MaxWeights
 from multilogger.components.evaluation.score_log import Scored
 
@@ -69,7 +69,7 @@ class Met:
         )
         folds = draw_folds(contexts, rng)
         shape = LogShape(log.rows, space.size, max_loss, folds)
-        model = open_loss_model(space, dr_model, shape, rng.spawn(1)[0])
+        model = new_loss_model(space, dr_model, shape, rng.spawn(1)[0])
         rows = ModelRows(context, logger, target, action, delta, self.x[context].astype(np.float32))
         model.add(rows)
         model.fit()

@@ -37,10 +37,15 @@ def check_label(kind: str, label: str) -> None:
         )
 
 
+def logger_name(logger: int) -> str:
+    """What a logger is called that has no name: the paper counts from 1, the column `logger` from 0."""
+    return f"logger-{logger + 1}"
+
+
 def name_loggers(text: str, loggers: tuple[str, ...]) -> str:
     """What a learner says of `logger-1`, `logger-2`, ... by the names of a person's own log."""
     said = [name if name.startswith("logger") else f"logger {name}" for name in loggers]
-    names = {f"logger-{j + 1}": name for j, name in enumerate(said)}
+    names = {logger_name(j): name for j, name in enumerate(said)}
     return re.sub(r"\blogger-\d+", lambda found: names.get(found[0], found[0]), text)
 
 

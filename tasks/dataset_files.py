@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from multilogger.components.actions.arrays import Actions
 from multilogger.components.datasets.labelled_data import Features, LabelledData, load_split, save_split
 from multilogger.components.datasets.losses import HAMMING, Loss, find_loss
-from multilogger.components.own_log.context_files import load_contexts as read_contexts
+from multilogger.components.own_log.context_files import read_contexts
 from multilogger.components.own_log.write_log import CONTEXT_FOLDER
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import StageRun, read_json

@@ -61,6 +61,7 @@ class Evaluation(BaseModel):
 
 
 # 3: a policy that learned from validation rows is judged there by its parts that did not.
+# 4: a time after the policy's log counts as its end.
 @stage("evaluate", version=4, dataset=bandit_log_used)
 def evaluate(
     settings: EvaluateSettings,
@@ -124,22 +125,22 @@ class ValidationMoments(NamedTuple):
     average: LoggerMoments
 
 
-class Validated(NamedTuple):
-    """By what validation rows judge a policy, and what they say."""
+class ValidationVerdict(NamedTuple):
+    """The logits by which validation rows judge a policy, and what the rows say of them."""
 
     judged: JudgedLogits
     rows: ValidationMoments
 
 
-def judge_validation(log: "StreamedLog", policy: Artifact, learned: "LearnedPolicy") -> Validated:
+def judge_validation(log: "StreamedLog", policy: Artifact, learned: "LearnedPolicy") -> ValidationVerdict:
     """The validation rows under a policy, or under what it is where it has not seen them."""
     judged = judged_logits(policy, learned, log.x)
     rows = measure_validation(log, judged.logits)
     if rows.own.counts.all():
-        return Validated(judged, rows)
+        return ValidationVerdict(judged, rows)
     # Of a small log the contexts that may judge can lack the rows of a logger.
     whole = JudgedLogits(learned.logits(log.x), Sight.ALL)
-    return Validated(whole, measure_validation(log, whole.logits))
+    return ValidationVerdict(whole, measure_validation(log, whole.logits))
 
 
 def contexts_of(logits: Matrix) -> NDArray[np.bool_]:

@@ -24,7 +24,6 @@ class LambdaStarSettings(StageSettings):
 def estimate_lambda_star(
     settings: LambdaStarSettings,  # noqa: ARG001 - every stage has settings
     data: Artifact,
-    loggers: Artifact,  # noqa: ARG001 - they are in the key
     log: Artifact,
     policy: Artifact,
     run: StageRun,

@@ -54,7 +54,7 @@ def learn_policy(
     if settings.learner is None:
         policy = reference_policy(settings.method, _references(loggers, log), settings.seed)
     else:
-        policy = _learned(settings.method, settings.learner, settings.seed, data, loggers, log, run)
+        policy = _learn(settings.method, settings.learner, settings.seed, data, loggers, log, run)
     policy.save(run.folder)
     if (data.folder / COLUMNS_FILE).is_file():  # how a frame becomes features is part of the policy
         shutil.copyfile(data.folder / COLUMNS_FILE, run.file(COLUMNS_FILE))
@@ -70,7 +70,7 @@ def load_learned(policy: Artifact) -> "LearnedPolicy":
     return load_policy(policy.folder)
 
 
-def _learned(
+def _learn(
     method: str,
     numbers: Settings,
     seed: int,
@@ -84,8 +84,8 @@ def _learned(
     from multilogger.components.learners.learn import learn
 
     torch.set_num_threads(1)  # sums in another order would change the last bits
-    if wants_policies(method, numbers):
-        _check_policies(method, loggers)
+    if needs_policies(method, numbers):
+        _check_has_policies(method, loggers)
     training_log = _training_log(method, numbers, data, loggers, log)
     if isinstance(numbers, FullInformationSettings):
         numbers = replace(numbers, loss=load_facts(data).loss)
@@ -101,12 +101,12 @@ def _learned(
             done = record.epoch
 
         learned = learn(method, training_log, numbers, seed, show, run.checkpoints, say)
-    _keep(method, learned, load_facts(data).loggers, run)
+    _keep_findings(method, learned, load_facts(data).loggers, run)
     _check_loss_model(method, numbers, learned, training_log, run)
     return learned.policy
 
 
-def _keep(method: str, learned: "Learned", names: tuple[str, ...], run: StageRun) -> None:
+def _keep_findings(method: str, learned: "Learned", names: tuple[str, ...], run: StageRun) -> None:
     """What was measured, what a person should know, and how the policy stands; `names` are of loggers."""
     from multilogger.components.learners.judging.verdict import verdict_facts
     from multilogger.components.names import name_loggers
@@ -124,7 +124,7 @@ def _keep(method: str, learned: "Learned", names: tuple[str, ...], run: StageRun
     if learned.guard is not None:
         keep_guard(method, learned.guard, names, run)
     if learned.starts:
-        run.save_json("starts.json", [one._asdict() for one in learned.starts])
+        run.save_json("starts.json", [start._asdict() for start in learned.starts])
 
 
 def _check_loss_model(
@@ -135,19 +135,19 @@ def _check_loss_model(
     if of_labels:
         wanted = isinstance(numbers, AdditiveSettings) and not isinstance(numbers, DrSettings | AutoSettings)
     else:
-        wanted = learned.blind is not None and not METHODS[method].saw_labels
+        wanted = learned.blind_chances is not None and not METHODS[method].saw_labels
     if not wanted:
         return
-    held = _held(log, numbers.memory_rows)
+    in_memory = _in_memory(log, numbers.memory_rows)
     if of_labels:
         # Of networks that were fitted to the validation rows, those that have not seen the context.
         seen = isinstance(numbers, AdditiveSettings) and numbers.fit_all
-        check_additivity(learned.policy, held, run, learned.blind if seen else None)
-    elif learned.blind is not None:
-        check_calibration(method, learned.blind, held, run)
+        check_additivity(learned.policy, in_memory, run, learned.blind_chances if seen else None)
+    elif learned.blind_chances is not None:
+        check_calibration(method, learned.blind_chances, in_memory, run)
 
 
-def _held(log: "TrainingLog | StreamedLog", rows: int) -> "TrainingLog":
+def _in_memory(log: "TrainingLog | StreamedLog", rows: int) -> "TrainingLog":
     """The log, or as many of its rows as may be held."""
     from multilogger.components.log.disk import StreamedLog
     from multilogger.components.log.reading import thin_log
@@ -155,7 +155,7 @@ def _held(log: "TrainingLog | StreamedLog", rows: int) -> "TrainingLog":
     return thin_log(log, rows) if isinstance(log, StreamedLog) else log
 
 
-def wants_policies(method: str, numbers: Settings) -> bool:
+def needs_policies(method: str, numbers: Settings) -> bool:
     """Whether a method cannot do without the loggers' own policies."""
     exact = getattr(numbers, "divergence", None) == DivergenceKind.EXACT
     return exact or Needs.LOGGER_POLICIES in METHODS[method].needs
@@ -166,10 +166,10 @@ def reads_policies(method: str, numbers: Settings) -> bool:
 
     Constraints draw actions from them there; a portfolio has candidates that need them.
     """
-    return wants_policies(method, numbers) or METHODS[method].group in (Group.CONSTRAINED, Group.PORTFOLIO)
+    return needs_policies(method, numbers) or METHODS[method].group in (Group.CONSTRAINED, Group.PORTFOLIO)
 
 
-def _check_policies(method: str, loggers: Artifact) -> None:
+def _check_has_policies(method: str, loggers: Artifact) -> None:
     """Refuse an own log whose loggers are not known."""
     if not {POLICY_FILE, ESTIMATED_FILE} & loggers.files.keys():
         raise BadInput(
@@ -182,10 +182,10 @@ def _training_log(
     method: str, numbers: Settings, data: Artifact, loggers: Artifact, log: Artifact
 ) -> "TrainingLog | StreamedLog":
     """The log in memory, or on disk if it has more rows than may be held."""
-    rows, held = count_log(log), numbers.memory_rows
-    if rows <= held:
+    rows, most = count_log(log), numbers.memory_rows
+    if rows <= most:
         return load_training_log(data, loggers, log)
-    say(f"the log has {rows:,} rows, more than learn.memory_rows ({held:,}): learning streams it from disk")
+    say(f"the log has {rows:,} rows, more than learn.memory_rows ({most:,}): learning streams it from disk")
     # Of a long log of a person's own, tables of all contexts and actions are only made for who reads them.
     return open_learner_log(data, loggers, log, reads_policies(method, numbers))
 

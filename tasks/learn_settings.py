@@ -147,7 +147,7 @@ def fits(method: str, actions: str) -> bool:
     return method not in METHODS or actions in METHODS[method].spaces
 
 
-def check_actions(method: str, dataset: str, actions: str) -> None:
+def check_takes_actions(method: str, dataset: str, actions: str) -> None:
     """Refuse a method that cannot take the actions of a dataset."""
     if not fits(method, actions):
         raise BadInput(
@@ -167,7 +167,7 @@ def check_own_log(method: str, name: str) -> None:
         raise BadInput(f"{method} needs {Needs.TRUTH}, which a log does not have; choose another method")
 
 
-def check_loggers(settings: LearnSettings, loggers: int) -> None:
+def check_reference_logger(settings: LearnSettings, loggers: int) -> None:
     """Refuse a reference to a logger that there is not."""
     if is_reference(settings.method):
         check_reference(settings.method, loggers)

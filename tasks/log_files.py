@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from multilogger.components.log.files import open_log_files
 from multilogger.components.log.schema import space_of
-from multilogger.components.propensities.policy_files import load_estimated
+from multilogger.components.propensities.estimated_policy import load_estimated
 from multilogger.tasks.dataset_files import load_contexts, load_facts
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage_run import DatasetUsed

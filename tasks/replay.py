@@ -10,12 +10,13 @@ from multilogger.components.errors import BadInput
 from multilogger.components.log.schema import LogOrigin, LogRows, log_file, log_schema
 from multilogger.components.log.writing import RowWriter
 from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
+from multilogger.components.names import logger_name
 from multilogger.tasks.dataset_files import load_facts, load_loss, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact
 from multilogger.tasks.engine.progress import Bar
 from multilogger.tasks.engine.stage import IntList, StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun, read_json
-from multilogger.tasks.train_loggers import load_loggers, logger_name
+from multilogger.tasks.train_loggers import load_loggers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,8 @@ from pydantic import Field
 from multilogger.components.datasets.labelled_data import LabelledData
 from multilogger.components.datasets.losses import Loss
 from multilogger.components.loggers.crf import crf_fits, fit_crf
-from multilogger.components.loggers.linear import LinearPolicy, load_policies, sample_rows, save_policies
+from multilogger.components.loggers.linear import LinearPolicy, load_policies, random_share, save_policies
+from multilogger.components.names import logger_name
 from multilogger.tasks.dataset_files import load_loss, load_test, load_train
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import FloatList, PositiveFloat, StageSettings, stage
@@ -49,7 +50,7 @@ class TrainLoggersSettings(StageSettings):
 def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun) -> None:
     """Fit the loggers and the full-train CRF, and log the expected loss of each on test."""
     train, test = load_train(data), load_test(data)
-    rows = sample_rows(train.rows, settings.fraction, np.random.default_rng(settings.seed))
+    rows = random_share(train.rows, settings.fraction, np.random.default_rng(settings.seed))
     scaled = not train.space.action_shape if settings.standardise is None else settings.standardise
     with run.progress("fitting loggers", 2 * crf_fits(train)) as advance:
         weights = fit_crf(train.take(rows), settings.C, advance, scaled)
@@ -61,11 +62,6 @@ def train_loggers(settings: TrainLoggersSettings, data: Artifact, run: StageRun)
     scores = {name: _test_losses(policy, test, load_loss(data)) for name, policy in policies.items()}
     run.save_json("scores.json", scores)
     run.log_metrics({f"{kind}/{name}": v for name, both in scores.items() for kind, v in both.items()})
-
-
-def logger_name(index: int) -> str:
-    """The paper counts loggers from 1; the `logger` column counts from 0."""
-    return f"logger-{index + 1}"
 
 
 def load_loggers(loggers: Artifact) -> list[LinearPolicy]:

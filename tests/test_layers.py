@@ -1,6 +1,8 @@
 """Data flows one way: components know nothing of tasks, tasks nothing of flows. Rooms are small."""
 
 import ast
+import re
+import sys
 import tomllib
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -121,6 +123,20 @@ def test_wheel_has_every_folder() -> None:
         names.add("multilogger")
     assert len(declared) == len(set(declared))
     assert set(declared) == names
+
+
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "prefect_dask": "prefect-dask"}
+"""What is installed under another name than it is imported by."""
+
+
+def test_what_is_imported_is_declared() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    required = [*project["dependencies"], *project["optional-dependencies"]["dask"]]
+    declared = {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in required}
+    for path in source_files():
+        packages = {module.partition(".")[0] for module in imported_modules(path)}
+        others = packages - sys.stdlib_module_names - {"multilogger"}
+        assert {DISTRIBUTIONS.get(name, name) for name in others} <= declared, path
 
 
 def test_no_pickle_anywhere() -> None:

@@ -20,7 +20,7 @@ from multilogger.components.api.read_log import (
     check_loss,
     check_own,
     check_reward,
-    first_of,
+    first_column,
     given_actions,
     only_one,
     read_actions,
@@ -60,18 +60,18 @@ def log_of_frame(frame: Any, columns: ColumnNames, contexts: Any) -> BanditLog:
     rows = Rows(to_arrow(frame))
     _check_twice(columns)
     decisions = read_actions(rows, columns.get("action", "action"), columns.get("actions"))
-    logger = columns.get("logger") or first_of(rows, ("logger",))
+    logger = columns.get("logger") or first_column(rows, ("logger",))
     who = who_acted(None if logger is None else rows.column(logger, "logger"), len(rows))
     whole = columns.get("propensities") or columns.get("log_propensities")
-    whole = whole or first_of(rows, ("log_propensities", "propensities"))
+    whole = whole or first_column(rows, ("log_propensities", "propensities"))
     are_log = columns.get("log_propensities") is not None or whole == "log_propensities"
     time = columns.get("time")
-    validation = columns.get("validation") or first_of(rows, ("validation",))
+    validation = columns.get("validation") or first_column(rows, ("validation",))
     return _checked(
         contexts=read_contexts(
             rows,
             columns.get("features"),
-            columns.get("context") or first_of(rows, ("context",)),
+            columns.get("context") or first_column(rows, ("context",)),
             None if contexts is None else Rows(to_arrow(contexts), "contexts"),
             dict(columns),
         ),
@@ -200,8 +200,8 @@ def _check_twice(columns: ColumnNames) -> None:
 def _read_losses(rows: Rows, columns: ColumnNames, space: ActionSpace) -> Losses:
     loss, reward = columns.get("loss"), columns.get("reward")
     if loss is None and reward is None:
-        loss = first_of(rows, ("loss", "delta"))
-        reward = None if loss else first_of(rows, ("reward",))
+        loss = first_column(rows, ("loss", "delta"))
+        reward = None if loss else first_column(rows, ("reward",))
     return _losses(
         None if reward is None else rows.numbers(reward, "reward"),
         None if loss is None else rows.numbers(loss, "loss"),
@@ -235,9 +235,9 @@ def _ends(given: Range) -> Range:
 def _read_own(rows: Rows, columns: ColumnNames) -> Vector:
     own, is_log = columns.get("propensity"), False
     if own is None:
-        own, is_log = columns.get("log_propensity") or first_of(rows, ("log_propensity",)), True
+        own, is_log = columns.get("log_propensity") or first_column(rows, ("log_propensity",)), True
     if own is None:
-        own, is_log = first_of(rows, ("propensity", "pscore")), False
+        own, is_log = first_column(rows, ("propensity", "pscore")), False
     if own is None:
         return np.full(len(rows), np.nan)
     return check_own(rows.numbers(own, "propensity"), is_log)

@@ -78,7 +78,7 @@ class LogInMemory:
 
     def __init__(self, log: BanditLog) -> None:
         self._log = log
-        self._time = None if log.time is None else times(log.time)
+        self._time = None if log.time is None else times_as_numbers(log.time)
         self.facts = LogFacts(
             title=repr(log),
             loggers=log.loggers,
@@ -119,7 +119,7 @@ class LogInMemory:
         )
 
 
-def times(values: NDArray[np.generic]) -> Vector:
+def times_as_numbers(values: NDArray[np.generic]) -> Vector:
     """Numbers or times as numbers, in whatever unit: (n,)."""
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]").astype(np.int64).astype(np.float64)

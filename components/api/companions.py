@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import first_of
+from multilogger.components.estimators.checks import first_bad
 from multilogger.components.propensities.settings import USUAL, PropensitySettings
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def known_table(log: "BanditLog") -> Matrix | None:
 def require_propensities(log: "BanditLog", what: str) -> None:
     """Refuse a log that lacks propensities of its rows' own loggers."""
     missing = np.isnan(log.log_propensity)
-    if (row := first_of(missing)) is None:
+    if (row := first_bad(missing)) is None:
         return
     name = log.loggers[int(log.logger[row])]
     raise BadInput(
@@ -153,7 +153,7 @@ def _said(log: "BanditLog") -> Matrix | None:
 
 def _recalibrated(log: "BanditLog", policy: Any) -> "RecalibrationSpread":
     from multilogger.components.api.policy import as_policy
-    from multilogger.components.propensities.policy import EstimatedPolicy
+    from multilogger.components.propensities.estimated_policy import EstimatedPolicy
     from multilogger.components.propensities.recalibration import recalibration_spread
     from multilogger.components.propensities.rows import ActedRows
 

@@ -28,6 +28,7 @@ from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find
 from multilogger.components.errors import BadInput
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.actions import size_word, usual_ids
+from multilogger.components.names import logger_name
 
 __all__ = [
     "expected_loss",
@@ -159,21 +160,14 @@ def replay(
         split_by: what that share is drawn from, row or context.
     """
     from multilogger.components.loggers.crf import fit_crf
-    from multilogger.components.loggers.linear import LinearPolicy, sample_rows
+    from multilogger.components.loggers.linear import LinearPolicy, random_share
     from multilogger.components.loggers.replay import ReplayPlan, SplitBy, replay_pass
 
-    seed = check_seed(seed)
-    if not np.iterable(alphas) or not all(is_number(alpha) and alpha > 0 for alpha in alphas):
-        raise BadInput(f"alphas must be numbers above 0, one per logger, got {alphas!r}")
+    seed, counts = check_seed(seed), _passes_of(alphas, passes)
     if split_by not in list(SplitBy):
         raise BadInput(f"split_by must be one of {', '.join(SplitBy)}, got {split_by!r}")
-    counts = list(passes) if isinstance(passes, Sequence) else [passes] * len(alphas)
-    if not counts or len(counts) != len(alphas) or not all(_is_count(count) for count in counts):
-        raise BadInput(
-            f"passes must be a whole number, 1 or more, for each of the {len(alphas)} loggers, got {counts}"
-        )
     paid = _loss_of(data, loss)
-    rows = sample_rows(data.rows, fraction, np.random.default_rng(seed))
+    rows = random_share(data.rows, fraction, np.random.default_rng(seed))
     scaled = not data.space.action_shape if standardise is None else standardise
     weights = fit_crf(data.take(rows), C, standardise=scaled)
     policies = [LinearPolicy(weights, alpha) for alpha in alphas]
@@ -187,7 +181,7 @@ def replay(
         for part in replay_pass(data.space, logits, data.y, j, r, plan, paid, chances)
     ]
     columns, actions = FeatureColumns.numbered(data.features), data.classes or usual_ids(data.space)
-    names = tuple(f"logger-{j + 1}" for j in range(len(alphas)))
+    names = tuple(logger_name(j) for j in range(len(alphas)))
     return BanditLog(
         x=data.x,
         columns=columns,
@@ -208,6 +202,18 @@ def replay(
         ),
         truth=data.y,
     )
+
+
+def _passes_of(alphas: Sequence[float], passes: int | Sequence[int]) -> list[int]:
+    """How often each logger meets every context: (J,)."""
+    if not np.iterable(alphas) or not all(is_number(alpha) and alpha > 0 for alpha in alphas):
+        raise BadInput(f"alphas must be numbers above 0, one per logger, got {alphas!r}")
+    counts = list(passes) if isinstance(passes, Sequence) else [passes] * len(alphas)
+    if not counts or len(counts) != len(alphas) or not all(_is_count(count) for count in counts):
+        raise BadInput(
+            f"passes must be a whole number, 1 or more, for each of the {len(alphas)} loggers, got {counts}"
+        )
+    return counts
 
 
 def _is_count(value: object) -> bool:

@@ -83,26 +83,21 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
         if not hasattr(self, "method"):
             raise BadInput('Learner itself has no method; use a class such as Dr, or learner("dr")')
-        values = self.get_params(deep=False)
-        self._check_log(log, exact=values.get("divergence") == DivergenceKind.EXACT)
-        settings, seed = self.settings_for(log.space.name), check_seed(values["seed"])
-        rows = training_log(log, values["validation_fraction"], values["split_by"], seed)
+        params = self.get_params(deep=False)
+        self._check_log(log, exact=params.get("divergence") == DivergenceKind.EXACT)
+        settings, seed = self.settings_for(log.space.name), check_seed(params["seed"])
+        training = training_log(log, params["validation_fraction"], params["split_by"], seed)
         try:
             with one_thread():
-                learned = learn(self.method, rows, settings, seed, on_epoch)
+                learned = learn(self.method, training, settings, seed, on_epoch)
         except BadInput:
-            for side in (~rows.validation, rows.validation):  # to say the same by the loggers' names
+            for side in (~training.validation, training.validation):  # to say the same by the loggers' names
                 check_loggers(log.loggers, log.logger[side], log.loss[side])
             raise
         self.policy_ = Policy(learned.policy, log.columns, log.actions, log.space, self.method)
         self.records_, self.best_, self.verdict_ = learned.records, learned.best, learned.verdict
-        estimated = estimated_note(log)
-        doubts = [*self._doubts(learned, rows), *([] if estimated is None else [estimated])]
-        if (against := learned.guard) is not None:
-            line = against.line(self.method, str(log.loggers[against.logger]))
-            doubts += [] if line is None else [line]
-        for note in (*learned.doubts, *doubts):
-            warnings.warn(name_loggers(note, log.loggers), stacklevel=2)
+        for doubt in self._doubts(learned, training, log):
+            warnings.warn(name_loggers(doubt, log.loggers), stacklevel=2)
         self.n_features_in_ = int(log.x.shape[1])
         return self
 
@@ -156,14 +151,19 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(log) first")
         return policy
 
-    def _doubts(self, learned: "Learned", rows: "TrainingLog") -> list[str]:
-        """What the calibration test of one-of-K finds wrong with a loss model, as the stage `learn` does."""
+    def _doubts(self, learned: "Learned", training: "TrainingLog", log: BanditLog) -> list[str]:
+        """What `fit` warns of, as the stage `learn` says it: a sentence each."""
         from multilogger.components.learners.loss_models.calibration import calibration_test
 
-        if learned.blind is None or rows.space.action_shape or METHODS[self.method].saw_labels:
-            return []
-        test = calibration_test(rows, learned.blind)
-        return [test.complaint(self.method)] if test.rejected else []
+        doubts: list[str | None] = [*learned.doubts]
+        chances, one_of = learned.blind_chances, not log.space.action_shape
+        if chances is not None and one_of and not METHODS[self.method].saw_labels:
+            test = calibration_test(training, chances)
+            doubts.append(test.complaint(self.method) if test.rejected else None)
+        doubts.append(estimated_note(log))
+        if (guard := learned.guard) is not None:
+            doubts.append(guard.line(self.method, str(log.loggers[guard.logger])))
+        return [doubt for doubt in doubts if doubt is not None]
 
     def _check_log(self, log: object, exact: bool) -> None:
         if not isinstance(log, BanditLog):

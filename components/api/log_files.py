@@ -13,7 +13,7 @@ from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.companions import known_table
 from multilogger.components.api.split_log import split_rows
 from multilogger.components.errors import BadInput, first_line
-from multilogger.components.estimators.checks import first_of
+from multilogger.components.estimators.checks import first_bad
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import TableFiles
@@ -146,7 +146,7 @@ def _with_ids(table: Any) -> Any:
     if ids is None or "action" not in table.column_names:
         return table
     place, numbers = table.column_names.index("action"), table.column("action")
-    if (row := first_of(~np.isin(numbers.to_numpy(), np.arange(len(ids))))) is not None:
+    if (row := first_bad(~np.isin(numbers.to_numpy(), np.arange(len(ids))))) is not None:
         raise BadInput(
             f"the log, row {row}: action {numbers[row].as_py()} is not the number of one of the {len(ids)} "
             "actions of the schema; write the file again"

@@ -21,9 +21,9 @@ from multilogger.components.features.frames import WHERE, Rows
 from multilogger.components.log.actions import (
     ActionIds,
     Decisions,
-    choices,
     id_column,
     number_ids,
+    one_of_decisions,
     usual_ids,
 )
 from multilogger.components.log.checks import checked_actions
@@ -50,7 +50,7 @@ class Who:
     logger: Loggers
 
 
-def first_of(rows: Rows, wanted: Sequence[str]) -> str | None:
+def first_column(rows: Rows, wanted: Sequence[str]) -> str | None:
     """The first of some usual names that is a column."""
     return next((name for name in wanted if name in rows.names), None)
 
@@ -67,7 +67,7 @@ def read_actions(rows: Rows, action: Names, listed: Any = None) -> Decisions:
     if isinstance(action, str):
         rows.require(action, "action")
         if not is_list(rows.kind(action)):
-            return choices(rows.column(action, "action"), listed, WHERE)
+            return one_of_decisions(rows.column(action, "action"), listed, WHERE)
     found = rows.matrix(action, "action")
     several = not isinstance(action, str) and found.shape[1] == len(action)
     return _label_vectors(check_actions(found), listed, tuple(action) if several else None)
@@ -80,7 +80,7 @@ def given_actions(action: ArrayLike, listed: Any = None) -> Decisions:
     except ValueError:  # rows of several lengths, which are told of below
         is_column = False
     if is_column:
-        return choices(id_column(action, "action"), listed, WHERE)
+        return one_of_decisions(id_column(action, "action"), listed, WHERE)
     return _label_vectors(check_actions(action), listed)
 
 

@@ -24,7 +24,7 @@ from multilogger.components.evaluation.evaluation import (
     evaluate_policy,
 )
 from multilogger.components.evaluation.intervals import check_replicates
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.max_weights import (
     MaxWeights,
     check_stated_weight,

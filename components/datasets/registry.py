@@ -129,13 +129,13 @@ def actions_text(actions: str, size: int) -> str:
     return f"one of {size}" if actions == "one-of" else f"{size} labels"
 
 
-def actions_of(name: str, own: str | None = None) -> str:
+def kind_of_actions(name: str, own: str | None = None) -> str:
     """The kind of actions of a dataset by name: the registered one's, or what is said of own files."""
     return own or (DATASETS[name].actions if name in DATASETS else "labels")
 
 
 def loss_of(name: str, own: str | None = None) -> Loss:
     """The loss that a dataset is judged by; own files by the usual one of their kind of actions."""
-    actions = actions_of(name, own)
+    actions = kind_of_actions(name, own)
     known = name in DATASETS and DATASETS[name].actions == actions
     return find_loss(DATASETS[name].loss if known else USUAL_LOSS[actions])

@@ -19,23 +19,23 @@ Rows = NDArray[np.int64] | None
 def checked_log_propensity(values: Vector, is_log: bool, where: str, rows: Rows = None) -> Vector:
     """Log propensities of logged actions, from either form."""
     name = "log_propensity" if is_log else "propensity"
-    if (row := first_of(np.isnan(values))) is not None:
+    if (row := first_bad(np.isnan(values))) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: {name} is missing or NaN; log it when the action is taken, "
             "or drop the row"
         )
-    if not is_log and (row := first_of(values < 0)) is not None:
+    if not is_log and (row := first_bad(values < 0)) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: {name} is {values[row]:g}, below 0; give a probability, or name a "
             "column of natural logarithms as log_propensity (--log-propensity)"
         )
     zero = np.isneginf(values) if is_log else values == 0
-    if (row := first_of(zero)) is not None:
+    if (row := first_bad(zero)) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: {name} is {values[row]:g}, a propensity of 0 for an action that "
             "was taken; log the probability at the time of the action"
         )
-    if (row := first_of(values > (0 if is_log else 1))) is not None:
+    if (row := first_bad(values > (0 if is_log else 1))) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: {name} is {values[row]:g}, a propensity above 1; give "
             + ("the natural logarithm of a probability" if is_log else "a probability, not a weight")
@@ -45,16 +45,16 @@ def checked_log_propensity(values: Vector, is_log: bool, where: str, rows: Rows 
 
 def check_losses(values: Vector, max_loss: float, where: str, rows: Rows = None) -> None:
     """Losses are finite and lie in [0, max_loss]."""
-    if (row := first_of(~np.isfinite(values))) is not None:
+    if (row := first_bad(~np.isfinite(values))) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: the loss is missing, NaN or infinite; fill it in or drop the row"
         )
-    if (row := first_of(values < 0)) is not None:
+    if (row := first_bad(values < 0)) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: the loss is {values[row]:g}, below 0; shift losses, or turn "
             "rewards r into losses, largest r minus r"
         )
-    if (row := first_of(values > max_loss)) is not None:
+    if (row := first_bad(values > max_loss)) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: the loss is {values[row]:g}, above the largest loss {max_loss:g}; "
             "was the policy learned on this problem? If so, say the largest possible one, "
@@ -74,7 +74,7 @@ def check_propensities(
     check_table_of_propensities(log_propensities, where)
     stated = log_propensities[np.arange(len(own)), logger]
     off = ~np.isclose(stated, own, rtol=PROPENSITY_TOLERANCE, atol=PROPENSITY_TOLERANCE)
-    if (row := first_of(off)) is not None:
+    if (row := first_bad(off)) is not None:
         raise BadInput(
             f"{where}: a row of logger {names[logger[row]]} has log propensity {own[row]:.6g}, but "
             f"{stated[row]:.6g} in its place among all loggers; order the list as {', '.join(names)}"
@@ -94,6 +94,6 @@ def at_row(where: str, rows: Rows, row: int) -> str:
     return f"{where}, row {row if rows is None else rows[row]}"
 
 
-def first_of(bad: NDArray[np.bool_]) -> int | None:
+def first_bad(bad: NDArray[np.bool_]) -> int | None:
     found = np.flatnonzero(bad)
     return int(found[0]) if len(found) else None

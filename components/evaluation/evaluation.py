@@ -15,16 +15,19 @@ from multilogger.components.evaluation.guards import few_contexts_lines, fewest_
 from multilogger.components.evaluation.intervals import Interval, bernstein_interval, parts_of, resample
 from multilogger.components.evaluation.log_sums import LogSums, sum_up
 from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
-from multilogger.components.evaluation.points import (
+from multilogger.components.evaluation.point_estimates import (
     ADDITIVE,
     AS_THEY_ARE,
+    CLIPPED,
     CUT,
     DR,
+    NORMALISED,
+    WEIGHTED,
     Estimators,
     RowWeights,
-    kind_of,
     lambda_shares,
     row_weights,
+    weights_of,
 )
 from multilogger.components.evaluation.rare_events import honest_rows, rare_warnings
 from multilogger.components.evaluation.support import (
@@ -200,7 +203,7 @@ def evaluate_sums(
             *rare_warnings(sums, estimators, shares, log.max_loss),
         ),
         recommendation=recommend(
-            rows_by_name(rows), support, whole, _adds_up(log, weighing, additivity), log.few
+            {row.name: row for row in rows}, support, whole, _adds_up(log, weighing, additivity), log.few
         ),
         rows=log.rows,
         contexts=log.contexts,
@@ -223,10 +226,6 @@ def _adds_up(log: SummedLog, weighing: dict[str, Overlap], test: AdditivityTest 
     return AddsUp(test.p_value, seen.mean_weight, min(seen.effective_rows, log.effective_additive))
 
 
-def rows_by_name(rows: tuple[EstimateRow, ...]) -> dict[str, EstimateRow]:
-    return {row.name: row for row in rows}
-
-
 def _shares(sums: Sums, counts: Vector) -> dict[str, Vector]:
     """What each logger counts for in the estimators that differ in it: (J,) each."""
     return {
@@ -239,10 +238,10 @@ def _bernstein(
     name: str, log: SummedLog, shares: dict[str, Vector], bounded: bool, level: float
 ) -> Interval | None:
     """The empirical-Bernstein interval, where one is valid; see `intervals.py`."""
-    clipped = name.endswith("clipped")
-    if name.endswith("-sn") or name == DR or name in ADDITIVE or not (clipped or bounded):
+    clipped = name in CLIPPED
+    if name in NORMALISED or name == DR or name in ADDITIVE or not (clipped or bounded):
         return None
-    kind, counts = kind_of(name, log.estimators.balanced), log.estimators.counts
-    own = shares[name] if name.startswith("weighted") else None
+    kind, counts = weights_of(name, log.estimators.balanced), log.estimators.counts
+    own = shares[name] if name in WEIGHTED else None
     parts = parts_of(log.sums, kind, log.max_loss, counts, own)
     return bernstein_interval(parts, log.max_loss, level, clipped)

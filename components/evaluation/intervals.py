@@ -25,7 +25,7 @@ from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput, short
 from multilogger.components.evaluation.context_sums import Stratum, Summed, Sums, total_sums
 from multilogger.components.evaluation.log_sums import MOST_BLOCKS, LogSums, LossOrGain, WeightKind
-from multilogger.components.evaluation.points import Estimators
+from multilogger.components.evaluation.point_estimates import Estimators
 
 BLOCK_DRAWS = 2_000_000  # draws in memory at a time
 BLOCK_CONTEXTS = 20_000  # contexts left out at a time by the jackknife

@@ -28,7 +28,7 @@ from multilogger.components.actions.arrays import Vector
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.log_sums import LogSums, LossOrGain, WeightKind
-from multilogger.components.evaluation.points import DR, Estimators, row_weights
+from multilogger.components.evaluation.point_estimates import DR, NORMALISED, Estimators, row_weights
 
 if TYPE_CHECKING:
     from multilogger.components.evaluation.evaluation import EstimateRow
@@ -88,7 +88,7 @@ def honest_rows(
         return rows
     found = []
     for row in rows:
-        if row.name == DR or row.name.endswith("-sn"):
+        if row.name == DR or row.name in NORMALISED:
             weighed = weigh_events(event_sums(row.name, sums, estimators, shares, events), level)
             row = widened(row, events, weighed, max_loss)
         found.append(row)

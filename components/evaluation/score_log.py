@@ -26,7 +26,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     ModelRows,
     draw_folds,
 )
-from multilogger.components.evaluation.loss_models.opening import DrModel, open_loss_model
+from multilogger.components.evaluation.loss_models.registry import DrModel, new_loss_model
 from multilogger.components.evaluation.skim_log import Advance, Skimmed, context_places, skim
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
 from multilogger.components.log.actions import ActionReader
@@ -127,7 +127,7 @@ def score_log(
     apart = None if contexts is None or place is None else partial(_numbered, contexts, place)
     # draws of its own, so that the resamples are the same whatever the model
     own = rng.spawn(1)[0]
-    model = open_loss_model(policy.space, choice.kind, shape, own, apart, choice.advance)
+    model = new_loss_model(policy.space, choice.kind, shape, own, apart, choice.advance)
     additive = None
     if contexts is not None and place is not None:
         tables = [table[place] for table in logger_logits]

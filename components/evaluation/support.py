@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.evaluation.context_sums import Summed
 from multilogger.components.evaluation.log_sums import LogSums, WeightKind
-from multilogger.components.evaluation.points import DR
+from multilogger.components.evaluation.point_estimates import DR
 
 if TYPE_CHECKING:
     from multilogger.components.evaluation.evaluation import EstimateRow

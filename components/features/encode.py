@@ -9,7 +9,7 @@ from scipy import sparse
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import first_of
+from multilogger.components.estimators.checks import first_bad
 from multilogger.components.features.column import Column, Kind, bucket_of
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.files import is_list
@@ -55,7 +55,7 @@ class Block:
 def finite_numbers(rows: Rows, name: str) -> Vector:
     """A column of numbers that features can hold, NaN where one is missing: (n,)."""
     values = rows.numbers(name)
-    if (row := first_of(np.abs(values) > np.finfo(np.float32).max)) is not None:
+    if (row := first_bad(np.abs(values) > np.finfo(np.float32).max)) is not None:
         raise BadInput(
             f"{rows.at(row)}: {name!r} is {values[row]:g}, infinite or too large for a feature of 32 bits; "
             "mend it or drop the row"

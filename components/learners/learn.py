@@ -27,19 +27,19 @@ from multilogger.components.policies.policy import LearnedPolicy
 class Learned:
     """A learned policy, the record of the epoch it comes from, and the records of all epochs.
 
-    `notes` is what a person should know of the run, a sentence each. `blind` is what the policy's loss model
-    says of every context (m, size), by the member that has not seen it; None where there is no such model.
-    `verdict` is what a method that chooses among candidates found of each, `starts` what a loss model with
-    several starts did, `guard` how the policy stands against the best logger. `blind_logits` are those of a
-    policy that was fitted to validation rows too, at every context (m, size) by the part of it that has not
-    seen the context; NaN where there is no such part, None of other policies.
+    `notes` is what a person should know of the run, a sentence each. `blind_chances` is what the policy's
+    loss model says of every context (m, size), by the member that has not seen it; None where there is no
+    such model. `verdict` is what a method that chooses among candidates found of each, `starts` what a loss
+    model with several starts did, `guard` how the policy stands against the best logger. `blind_logits` are
+    those of a policy that was fitted to validation rows too, at every context (m, size) by the part of it
+    that has not seen the context; NaN where there is no such part, None of other policies.
     """
 
     policy: LearnedPolicy
     best: EpochRecord
     records: tuple[EpochRecord, ...]
     notes: tuple[str, ...] = ()
-    blind: Matrix | None = None
+    blind_chances: Matrix | None = None
     verdict: Verdict | None = None
     starts: tuple[StartRecord, ...] = ()
     guard: Guard | None = None
@@ -101,12 +101,12 @@ def learn(
     memory, in shuffle buffers. `checkpoint` is a folder: a run that was killed goes on from the last
     checkpoint in it, and ends with the same bits as one that was not. `say` is told where one is damaged.
     """
-    found = find_method(method)
-    if not isinstance(settings, found.settings):
-        wanted, given = found.settings.__name__, type(settings).__name__
+    registered = find_method(method)
+    if not isinstance(settings, registered.settings):
+        wanted, given = registered.settings.__name__, type(settings).__name__
         raise BadInput(f"{method} takes {wanted}, got {given}; make one of the method's own settings")
-    found.check_space(log.space.name)
-    learner = found.build(log, settings, seed)
+    registered.check_space(log.space.name)
+    learner = registered.build(log, settings, seed)
     run = _run_facts(method, log, settings, seed)
     on_epoch, say = on_epoch or _say_nothing, say or _say_nothing
     with np.errstate(over="ignore", invalid="ignore"):  # `train` tells of it
@@ -121,17 +121,17 @@ def learn(
         settings=plain_settings(settings),
     )
     notes = _notes(method, settings, progress.best, progress.records)
-    blind = learner.blind_chances() if isinstance(learner, HasLossModel) else None
+    chances = learner.blind_chances() if isinstance(learner, HasLossModel) else None
     starts = learner.starts() if isinstance(learner, HasStarts) else ()
-    unseen = learner.blind_logits() if isinstance(learner, MaySeeValidation) else None
+    blind_logits = learner.blind_logits() if isinstance(learner, MaySeeValidation) else None
     learned = Learned(
-        policy, progress.best, progress.records, notes, blind, starts=starts, blind_logits=unseen
+        policy, progress.best, progress.records, notes, chances, starts=starts, blind_logits=blind_logits
     )
     if isinstance(learner, HasVerdict):
         return replace(learned, notes=(*learner.notes(), *notes), verdict=learner.verdict)
-    if found.saw_labels:
+    if registered.saw_labels:
         return learned
-    return replace(learned, guard=guard(log, policy.logits(log.x), blind, unseen))
+    return replace(learned, guard=guard(log, policy.logits(log.x), chances, blind_logits))
 
 
 def _run_facts(method: str, log: LearnerLog, settings: Settings, seed: int) -> dict[str, object]:

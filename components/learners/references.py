@@ -9,6 +9,7 @@ import numpy as np
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
 from multilogger.components.loggers.linear import LinearPolicy
+from multilogger.components.names import logger_name
 from multilogger.components.policies.network_size import LINEAR
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ GREEDY_ALPHA = 1e4  # so sharp that only a logit within 1e-3 of 0 leaves its lab
 
 def reference_names(loggers: int = 2) -> tuple[str, ...]:
     """The references that a number of loggers gives."""
-    return (*(f"logger-{j + 1}" for j in range(loggers)), "crf", "best-logger-greedy")
+    return (*(logger_name(j) for j in range(loggers)), "crf", "best-logger-greedy")
 
 
 def check_reference(method: str, loggers: int) -> None:

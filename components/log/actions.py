@@ -17,7 +17,7 @@ from multilogger.components.actions.arrays import Actions
 from multilogger.components.actions.one_of import OneOf
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput, first_line
-from multilogger.components.estimators.checks import at_row, first_of
+from multilogger.components.estimators.checks import at_row, first_bad
 from multilogger.components.json_text import stated_json
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import ColumnBatch, index_labels, is_list
@@ -105,7 +105,7 @@ def number_ids(column: Any, ids: ActionIds | None, what: str, where: str) -> tup
             )
         return found.index, found.labels
     numbers = places_of(found.labels, ids)[found.index]
-    if (row := first_of(numbers < 0)) is not None:
+    if (row := first_bad(numbers < 0)) is not None:
         raise BadInput(
             f"{where}, row {row}: {what} {found.labels[found.index[row]]!r} is not one of the {len(ids)} "
             f"actions {_first(map(repr, ids), 5)}; mend it, or list it among all possible actions"
@@ -113,7 +113,7 @@ def number_ids(column: Any, ids: ActionIds | None, what: str, where: str) -> tup
     return numbers, ids
 
 
-def choices(column: Any, listed: Iterable[Any] | None, where: str) -> Decisions:
+def one_of_decisions(column: Any, listed: Iterable[Any] | None, where: str) -> Decisions:
     """One-of actions from an Arrow column of ids; `listed` are all possible ones."""
     numbers, ids = number_ids(column, None if listed is None else check_ids(listed), "action", where)
     return Decisions(numbers, ids, OneOf(len(ids)))
@@ -182,7 +182,7 @@ class ActionReader:
     def _chosen(self, chunk: ColumnBatch) -> Actions:
         """One number per row, looked up once per action that occurs."""
         column = chunk.batch.column(self._column)
-        if (row := first_of(np.asarray(column.is_null()))) is not None:
+        if (row := first_bad(np.asarray(column.is_null()))) is not None:
             raise BadInput(
                 f"{at_row(chunk.where, chunk.rows, row)}: the action is missing; fill it in or drop the row"
             )
@@ -191,7 +191,7 @@ class ActionReader:
         values = encoded.dictionary.to_pylist()
         numbers = np.array([self._number(value) for value in values], dtype=np.int64)
         found: Actions = numbers[place].astype(self._space.action_type)
-        if (row := first_of(found < 0)) is not None:
+        if (row := first_bad(found < 0)) is not None:
             raise BadInput(
                 f"{at_row(chunk.where, chunk.rows, row)}: {self._rule()}, got {values[place[row]]!r}; "
                 f"{self._remedy()}"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import Rows, at_row, first_of
+from multilogger.components.estimators.checks import Rows, at_row, first_bad
 from multilogger.components.names import check_label
 
 
@@ -22,7 +22,7 @@ def checked_actions(
             f"{where}: actions have {_width(values.shape[1:])}, the policy decides "
             f"{_width(space.action_shape)}; was the policy learned on this problem?"
         )
-    if (row := first_of(~space.is_action(values))) is not None:
+    if (row := first_bad(~space.is_action(values))) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: {_rule(space)}, got {values[row]}; mend it or drop the row"
         )
@@ -46,7 +46,7 @@ def check_features(values: NDArray[np.float32], features: int, where: str, rows:
             f"{where}: contexts have {values.shape[1]} features, the policy takes {features}; "
             "give those it was learned on, in their order"
         )
-    if (row := first_of(~np.all(np.isfinite(values), axis=1))) is not None:
+    if (row := first_bad(~np.all(np.isfinite(values), axis=1))) is not None:
         raise BadInput(f"{at_row(where, rows, row)}: a feature is missing, NaN or infinite; fill it in")
 
 

@@ -53,7 +53,7 @@ def least_norm_map(x: Matrix, logits: Matrix) -> Matrix:
     return np.asarray(np.linalg.lstsq(unit.T @ unit, unit.T @ logits, NEGLIGIBLE)[0] / norms[:, None])
 
 
-def sample_rows(rows: int, fraction: float, rng: np.random.Generator) -> NDArray[np.intp]:
+def random_share(rows: int, fraction: float, rng: np.random.Generator) -> NDArray[np.intp]:
     """The rows of a random share of train, in ascending order."""
     count = max(1, round(fraction * rows))
     return np.sort(rng.permutation(rows)[:count])

@@ -19,7 +19,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     LogShape,
     draw_folds,
 )
-from multilogger.components.evaluation.loss_models.opening import open_loss_model
+from multilogger.components.evaluation.loss_models.registry import new_loss_model
 from multilogger.components.evaluation.score_log import ModelChoice
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
 from multilogger.components.log.parts import LogPart
@@ -51,12 +51,12 @@ def fit_model(
     rng: np.random.Generator,
 ) -> Fitted:
     """Fit the loss model to a sample of rows, and test on them whether the loss adds up over labels."""
-    sample = list(sample_rows(reader, parts))
+    sample = list(rows_to_fit(reader, parts))
     numbers, folds, first_fold = _numbered(sample, reader.table, salt, rng)
     space = reader.policy.space
     shape = LogShape(sum(len(rows) for rows in sample), space.size, reader.max_loss, folds)
     apart = None if reader.table is None else _apart(reader.table)
-    model = open_loss_model(space, choice.kind, shape, rng.spawn(1)[0], apart, choice.advance)
+    model = new_loss_model(space, choice.kind, shape, rng.spawn(1)[0], apart, choice.advance)
     additive = None
     if reader.table is not None:
         logits = reader.table.contexts.logits
@@ -74,7 +74,7 @@ def fit_model(
     return Fitted(model, model.fitted_rows, first_fold, additive, tested)
 
 
-def sample_rows(reader: Reader, parts: Sequence[LogPart]) -> Iterator[SeenRows]:
+def rows_to_fit(reader: Reader, parts: Sequence[LogPart]) -> Iterator[SeenRows]:
     """The first rows of parts all over the log."""
     chosen = np.unique(np.linspace(0, len(parts) - 1, SAMPLE_PARTS).astype(int))
     short = replace(reader, most_rows=-(-SAMPLE_ROWS // len(chosen)))

@@ -19,7 +19,7 @@ from multilogger.components.evaluation.context_logits import ContextLogits, Logi
 from multilogger.components.evaluation.evaluation import Request, SummedLog
 from multilogger.components.evaluation.log_sums import LogSums
 from multilogger.components.evaluation.max_weights import MaxWeights, bounds_of
-from multilogger.components.evaluation.points import Estimators
+from multilogger.components.evaluation.point_estimates import Estimators
 from multilogger.components.evaluation.score_log import AboutScores, ModelChoice
 from multilogger.components.evaluation.skim_log import Advance, check_stated
 from multilogger.components.log.actions import ActionReader
@@ -28,7 +28,7 @@ from multilogger.components.log.files import LogFiles, index_labels
 from multilogger.components.log.parts import PART_ROWS, PROCESSES, LogPart, Mapper, Spread, log_parts
 from multilogger.components.long_log.contexts import ContextTable
 from multilogger.components.long_log.fitting import fit_model
-from multilogger.components.long_log.lots import Lots
+from multilogger.components.long_log.lot_sums import LotSummer
 from multilogger.components.long_log.records import LogFrame
 from multilogger.components.long_log.scoring import Reader, Scorer
 
@@ -55,7 +55,7 @@ class LongLog:
 
 
 @dataclass(frozen=True)
-class Summed:
+class LongLogSums:
     """The sums of a log, what must be said of how it was scored, and the largest possible weights."""
 
     log: SummedLog
@@ -70,7 +70,7 @@ def sum_up_long(
     advance: Advance = lambda _: None,
     workers: int = 1,
     spread: Spread = PROCESSES,
-) -> Summed:
+) -> LongLogSums:
     """Score and sum up a log; `advance` is told of rows, three times each."""
     parts, columns = log_parts(log.files, PART_ROWS), log.files.columns
     with ExitStack() as stack:
@@ -98,32 +98,21 @@ def sum_up_long(
         scorer = Scorer(reader, frame, salt, fitted.model, fitted.first_fold, additive)
         max_weights, clip = log.max_weights(counts), request.clip_of(int(counts.sum()))
         bounds = bounds_of(clip, len(names), max_weights)
-        lots = Lots(frame, bounds, seed, PART_ROWS, stack, work, advance, spread.shares_disk)
+        lots = LotSummer(frame, bounds, seed, PART_ROWS, stack, work, advance, spread.shares_disk)
         sums, smoothed, contexts, few = lots.summed(scorer, parts, columns.context is not None)
     _check_losses(frame, sums)
-    return Summed(
-        SummedLog(
-            names,
-            Estimators(counts, frame.balanced, frame.modelled, frame.shares),
-            sums,
-            clip,
-            max_loss,
-            contexts,
-            few,
-            frame.effective_rows,
-            smoothed,
-        ),
-        AboutScores(
-            rows=int(counts.sum()),
-            loggers=len(names),
-            balanced=frame.balanced,
-            contexts_known=columns.context is not None,
-            fitted_rows=fitted.fitted_rows,
-            additive=additive is not None,
-            additivity=fitted.additivity,
-        ),
-        max_weights,
+    estimators = Estimators(counts, frame.balanced, frame.modelled, frame.shares)
+    summed = SummedLog(names, estimators, sums, clip, max_loss, contexts, few, frame.effective_rows, smoothed)
+    about = AboutScores(
+        rows=int(counts.sum()),
+        loggers=len(names),
+        balanced=frame.balanced,
+        contexts_known=columns.context is not None,
+        fitted_rows=fitted.fitted_rows,
+        additive=additive is not None,
+        additivity=fitted.additivity,
     )
+    return LongLogSums(summed, about, max_weights)
 
 
 def _count(

@@ -20,7 +20,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.estimators.doubly_robust import ModelledLoss
 from multilogger.components.evaluation.context_sums import ScoredLog, Summed, Sums, context_sums, total_sums
 from multilogger.components.evaluation.intervals import Interval, resample
-from multilogger.components.evaluation.points import Estimators, estimates
+from multilogger.components.evaluation.point_estimates import Estimators, estimates
 from multilogger.components.evaluation.rare_events import (
     RareEvents,
     events_of_rows,

@@ -17,7 +17,7 @@ from multilogger.components.log.schema import LogRows, log_file, space_of
 from multilogger.components.log.writing import RowWriter
 from multilogger.components.own_log.write_log import TIMES
 from multilogger.components.propensities.complete import CompletedPropensities, complete_propensities
-from multilogger.components.propensities.policy import EstimatedPolicy
+from multilogger.components.propensities.estimated_policy import EstimatedPolicy
 from multilogger.components.propensities.rows import with_columns
 from multilogger.components.propensities.time import TimeHats, time_hats
 

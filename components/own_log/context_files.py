@@ -73,7 +73,7 @@ class ContextWriter:
         (self._folder / SHAPE).write_text(facts + "\n", encoding="utf-8")
 
 
-def load_contexts(folder: Path) -> Features:
+def read_contexts(folder: Path) -> Features:
     """Contexts (m, d) that `ContextWriter` wrote; pages are read as they are looked at."""
     facts = parsed_json((folder / SHAPE).read_text(encoding="utf-8"))
     shape = (facts["rows"], facts["features"])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import first_of
+from multilogger.components.estimators.checks import first_bad
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.columns import LogColumns
@@ -122,7 +122,7 @@ class MappedFiles(LogFiles):
         place = {label: j for j, label in enumerate(self.labels)}
         logger = np.array([place[label] for label in who.values], dtype=np.int64)[who.place]
         own, every = both_propensities(rows, self.mapping, logger, tuple(str(label) for label in self.labels))
-        if (row := first_of(np.isnan(own))) is not None:
+        if (row := first_bad(np.isnan(own))) is not None:
             name = self.mapping.propensity or self.mapping.propensities[0]
             raise BadInput(f"{rows.at(row)}: {name!r} (propensity) is missing; drop the row, or {COMPLETE}")
         return own, every

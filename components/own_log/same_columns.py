@@ -37,7 +37,7 @@ def check_same_columns(source: OpenSource, mapping: Mapping) -> None:
                     f"file, or leave it out{' of --features' if name in mapping.features else ''}"
                 )
             if name in schema.names:
-                here, there = kind_of(schema.field(name).type), kind_of(usual.field(name).type)
+                here, there = kind_of_column(schema.field(name).type), kind_of_column(usual.field(name).type)
                 if not _fits(here, there, source.source.format):
                     raise BadInput(
                         f"column {short(name)} holds {here} in {where} and {there} in {first}; write it as "
@@ -45,7 +45,7 @@ def check_same_columns(source: OpenSource, mapping: Mapping) -> None:
                     )
 
 
-def kind_of(kind: Any) -> str | None:
+def kind_of_column(kind: Any) -> str | None:
     """What a column holds, by its Arrow type; None where every value is missing."""
     import pyarrow as pa
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multilogger.components.errors import BadInput, first_line, short
-from multilogger.components.estimators.checks import first_of
+from multilogger.components.estimators.checks import first_bad
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
 from multilogger.components.log.files import BATCH_ROWS
@@ -192,7 +192,7 @@ class OpenSource:
         import pyarrow as pa
 
         numbers = rows.column(ACTION, ACTION)
-        if (row := first_of(~np.isin(np.asarray(numbers), np.arange(len(self.stated_ids))))) is not None:
+        if (row := first_bad(~np.isin(np.asarray(numbers), np.arange(len(self.stated_ids))))) is not None:
             raise BadInput(
                 f"{rows.at(row)}: action {numbers[row].as_py()} is not the number of one of the "
                 f"{len(self.stated_ids)} actions of the schema; write the file again"

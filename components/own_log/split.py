@@ -67,7 +67,7 @@ class Splitter:
     def __call__(self, rows: Rows) -> Sides:
         """One side per row: (n,)."""
         if self.plan.by is SideBy.TIME:
-            at = times(rows, self.mapping)
+            at = times_of_rows(rows, self.mapping)
             late = (at > self.last_train).astype(np.int8)
             return late + (at > self.last_validation).astype(np.int8)
         if self.plan.by is SideBy.GIVEN:
@@ -131,13 +131,13 @@ def open_splitter(plan: SplitPlan, mapping: Mapping, source: OpenSource) -> Spli
     """Decide the split, one that `check_split` has passed; one by time reads the times once."""
     if plan.by is not SideBy.TIME or mapping.time is None:
         return Splitter(plan, mapping)
-    order = np.sort(np.concatenate([times(rows, mapping) for rows in source.batches([mapping.time])]))
+    order = np.sort(np.concatenate([times_of_rows(rows, mapping) for rows in source.batches([mapping.time])]))
     before_test = max(1, round((1.0 - plan.test) * len(order)))
     before_validation = max(1, round((1.0 - plan.validation) * before_test))
     return Splitter(plan, mapping, float(order[before_validation - 1]), float(order[before_test - 1]))
 
 
-def times(rows: Rows, mapping: Mapping) -> Vector:
+def times_of_rows(rows: Rows, mapping: Mapping) -> Vector:
     """The column of times as numbers, none missing: (n,)."""
     name = str(mapping.time)
     if is_word(rows.kind(name)):

@@ -25,7 +25,7 @@ from multilogger.components.own_log.read_rows import (
     outcomes_of,
 )
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import Side, Splitter, context_keys, times
+from multilogger.components.own_log.split import Side, Splitter, context_keys, times_of_rows
 from multilogger.components.own_log.survey import Survey
 
 LOG_FOLDER, CONTEXT_FOLDER, TEST_FOLDER = "log", "contexts", "test"
@@ -108,7 +108,7 @@ class _Part:
             log_propensities=table,
             validation=sides == Side.VALIDATION,
         )
-        at = times(rows, mapping) if self._times else None
+        at = times_of_rows(rows, mapping) if self._times else None
         for j, writer in enumerate(self._writers):
             mine = np.flatnonzero(logger == j)
             if at is not None:

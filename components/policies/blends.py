@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import log_softmax, logsigmoid
 
 from multilogger.components.policies.network_size import NetworkSize
-from multilogger.components.policies.networks import PolicyNetwork, Thin, whole
+from multilogger.components.policies.networks import PolicyNetwork, Thin, leave_out_nothing
 
 REACH = 5.0  # of the logits that a network is added to: what is surer could not be corrected any more
 
@@ -55,7 +55,7 @@ class StartedNetwork(PolicyNetwork):
         self.level.copy_(logits.level)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.thinned(x, whole, whole)
+        return self.thinned(x, leave_out_nothing, leave_out_nothing)
 
     def thinned(self, x: Tensor, inputs: Thin, hidden: Thin) -> Tensor:
         """What it is added to sees the inputs whole."""

@@ -22,7 +22,7 @@ Thin = Callable[[Tensor], Tensor]
 """Leaves some of its numbers out."""
 
 
-def whole(x: Tensor) -> Tensor:
+def leave_out_nothing(x: Tensor) -> Tensor:
     """Leaves out nothing."""
     return x
 

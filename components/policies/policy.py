@@ -22,7 +22,7 @@ from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.json_text import parsed_json
 from multilogger.components.policies.blends import blank_blend, blend_shape
-from multilogger.components.policies.moments import moments, scaled
+from multilogger.components.policies.feature_scaling import moments, scaled
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import (
     ENSEMBLES,

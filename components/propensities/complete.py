@@ -11,7 +11,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.propensities.crossfit import CrossFitted, cross_fit, without_extra
-from multilogger.components.propensities.policy import EstimatedPolicy, chances
+from multilogger.components.propensities.estimated_policy import EstimatedPolicy, chances
 from multilogger.components.propensities.report import PropensityReport, report_of
 from multilogger.components.propensities.rows import ActedRows, Numbers, deal_folds
 from multilogger.components.propensities.settings import REGRESSIONS, PropensitySettings

@@ -7,7 +7,7 @@ import numpy as np
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.loggers.crf import fit_crf
 from multilogger.components.loggers.linear import LinearPolicy
-from multilogger.components.propensities.policy import EstimatedPolicy, chances, marginal_of
+from multilogger.components.propensities.estimated_policy import EstimatedPolicy, chances, marginal_of
 from multilogger.components.propensities.rows import ActedRows, Numbers
 from multilogger.components.propensities.settings import PropensitySettings
 from multilogger.components.propensities.trees import MOST_NUMBERS, grow_tree

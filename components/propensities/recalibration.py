@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.weights import importance_weights, log_mixture
-from multilogger.components.propensities.policy import EstimatedPolicy
+from multilogger.components.propensities.estimated_policy import EstimatedPolicy
 from multilogger.components.propensities.rows import ActedRows
 from multilogger.components.text import html_table, text_table
 

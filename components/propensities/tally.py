@@ -7,7 +7,7 @@ import numpy as np
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.weights import LARGEST_LOG
-from multilogger.components.propensities.policy import chances
+from multilogger.components.propensities.estimated_policy import chances
 
 # Finer where probabilities are small: with many actions nearly all of them are.
 BETS = (0.1, 0.3, 1.0)  # shares of a stake that is set on the estimate, against the log

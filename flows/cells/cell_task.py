@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from prefect import task
 from prefect.transactions import CommitMode, transaction
 
-from multilogger.components.errors import first_line
+from multilogger.components.errors import BadInput, first_line
 from multilogger.flows.cells.worker_processes import check_not_leaving
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.learn import run_cell
@@ -18,11 +18,20 @@ from multilogger.tasks.evaluate import load_evaluation
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """The evaluation of a cell and its policy, or why there is none."""
+    """The evaluation of a cell and its policy, or why there is none.
+
+    `refused` says that its input is wrong, so that the same command would end in the same way.
+    """
 
     evaluation: Artifact | None
     policy: Artifact | None = None
     error: str = ""
+    refused: bool = False
+
+    @classmethod
+    def failed(cls, error: Exception) -> "CellOutcome":
+        """Of a cell that ended in an error."""
+        return cls(None, error=reason_of(error), refused=isinstance(error, BadInput))
 
 
 @task(name="cell", task_run_name="{name}")
@@ -49,7 +58,7 @@ def outcome_of(
     except lost:
         return None
     except Exception as error:  # a cell's failure is that cell's result
-        return CellOutcome(None, error=reason_of(error))
+        return CellOutcome.failed(error)
 
 
 def reason_of(error: Exception) -> str:

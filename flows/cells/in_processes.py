@@ -8,13 +8,13 @@ from prefect import flow
 from prefect.futures import as_completed
 
 from multilogger.flows.cells.cell_task import CellOutcome, cell_task, outcome_of, report
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.cells.worker_processes import process_pool, worker_surroundings, workers_end_with_block
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.tasks.engine.progress import open_bar, unticked
 
 
-def run_round(cells: list[Cell], running: Running, again: bool) -> list[CellOutcome | None]:
+def run_round(cells: list[Cell], running: RunnerChoice, again: bool) -> list[CellOutcome | None]:
     """Run cells once, in their order; None stands for a cell that was lost with its worker.
 
     One at a time they run in this process: a worker takes seconds to start, and nothing would run beside it.

@@ -19,10 +19,10 @@ from prefect.futures import PrefectFuture
 from prefect.transactions import CommitMode, transaction
 from prefect_dask.task_runners import DaskTaskRunner
 
-from multilogger.flows.cells.cell_task import CellOutcome, finish_cell, outcome_of, reason_of, report
+from multilogger.flows.cells.cell_task import CellOutcome, finish_cell, outcome_of, report
 from multilogger.flows.cells.fetching import Fetching, FoundElsewhere, offer_data
-from multilogger.flows.cells.running import Running
-from multilogger.flows.cells.shared_steps import shared_steps
+from multilogger.flows.cells.runner_choice import RunnerChoice
+from multilogger.flows.cells.shared_stages import shared_stages
 from multilogger.flows.cells.worker_processes import worker_surroundings
 from multilogger.flows.cluster.connect import open_cluster, set_up
 from multilogger.flows.cluster.probing import check_workers
@@ -31,15 +31,15 @@ from multilogger.flows.cluster.worker_set_up import environment_to_pass
 from multilogger.flows.environment import patient_retries
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import flow_run, tidy
-from multilogger.flows.pipelines.pipeline import flat
+from multilogger.flows.pipelines.settings import flat
 from multilogger.tasks.engine.progress import open_bar
-from multilogger.tasks.engine.stage import Step
+from multilogger.tasks.engine.stage import PlannedStage
 from multilogger.tasks.engine.store import Store
 
 POLL_SECONDS = 0.1
 
 
-def run_round(cells: list[Cell], running: Running, again: bool) -> list[CellOutcome | None]:  # noqa: ARG001
+def run_round(cells: list[Cell], running: RunnerChoice, again: bool) -> list[CellOutcome | None]:  # noqa: ARG001
     """Run cells once, in their order; None stands for a cell that was lost with its workers."""
     try:
         with (
@@ -101,20 +101,22 @@ def _client_and_asker() -> tuple[Any, str]:
     return context.task_runner.client, str(context.flow_run.id)
 
 
-def _send_shared(cells: Sequence[Cell], asker: str, sent: list[Any]) -> dict[Step, PrefectFuture[None]]:
-    """One node per step that several cells share."""
-    nodes: dict[Step, PrefectFuture[None]] = {}
-    for step, cell in shared_steps(cells).items():
-        name = f"{cell.dataset} · {step.stage.name} · seed {cell.seed}"
-        feeds = [nodes[source] for _, source in step.inputs if source in nodes]
-        nodes[step] = _sent(
-            shared_on_worker.submit(name, step, cell, asker, wait_for=feeds, return_state=False), sent
+def _send_shared(
+    cells: Sequence[Cell], asker: str, sent: list[Any]
+) -> dict[PlannedStage, PrefectFuture[None]]:
+    """One node per planned stage that several cells share."""
+    nodes: dict[PlannedStage, PrefectFuture[None]] = {}
+    for planned, cell in shared_stages(cells).items():
+        name = f"{cell.dataset} · {planned.stage.name} · seed {cell.seed}"
+        feeds = [nodes[source] for _, source in planned.inputs if source in nodes]
+        nodes[planned] = _sent(
+            shared_on_worker.submit(name, planned, cell, asker, wait_for=feeds, return_state=False), sent
         )
     return nodes
 
 
-def _nodes_of(cell: Cell, nodes: dict[Step, PrefectFuture[None]]) -> list[PrefectFuture[None]]:
-    return [nodes[step] for step in cell.steps().values() if step in nodes]
+def _nodes_of(cell: Cell, nodes: dict[PlannedStage, PrefectFuture[None]]) -> list[PrefectFuture[None]]:
+    return [nodes[planned] for planned in cell.pipeline().values() if planned in nodes]
 
 
 def _sent(future: Any, sent: list[Any]) -> Any:
@@ -137,7 +139,7 @@ def _cause(nodes: Sequence[PrefectFuture[None]]) -> CellOutcome | None:
         except KilledWorker:
             return None
         except Exception as error:  # the first in their order is the cause of the others
-            return CellOutcome(None, error=reason_of(error))
+            return CellOutcome.failed(error)
     return None
 
 
@@ -150,13 +152,13 @@ def cell_on_worker(name: str, cell: Cell, asker: str) -> FoundElsewhere:  # noqa
 
 
 @task(name="shared", task_run_name="{name}")
-def shared_on_worker(name: str, step: Step, cell: Cell, asker: str) -> None:  # noqa: ARG001
+def shared_on_worker(name: str, planned: PlannedStage, cell: Cell, asker: str) -> None:  # noqa: ARG001
     """A stage that several cells share, in a Dask worker; the cells find it in the store, or in MLflow."""
     with stoppable(asker), transaction(commit_mode=CommitMode.EAGER):
         _tidied(Store.current().open().root)
-        params, place = flat(cell.chosen()), step.stage.name
+        params, place = flat(cell.chosen()), planned.stage.name
         with flow_run("shared", cell.dataset, cell.seed, params, place=place, tidied=True) as run:
-            run.runner.realise(step)
+            run.runner.realise(planned)
 
 
 @cache

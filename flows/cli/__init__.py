@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from multilogger.flows.cli.checking import check
+from multilogger.flows.cli.check import check
 from multilogger.flows.cli.cluster import doctor, worker
 from multilogger.flows.cli.inspection import compare, datasets, evaluate, stages, ui, up
 from multilogger.flows.cli.pipeline import learn, prepare, stage

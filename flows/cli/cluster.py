@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.terminal.errors import one_line_errors
 
 WRONG = 1
@@ -25,7 +25,7 @@ def doctor(
         from multilogger.flows.servers.session import quieten
 
         if address is not None:
-            Running(runner="dask", address=address)
+            RunnerChoice(runner="dask", address=address)
         if not context.obj:
             quieten()
         wrong = 0
@@ -46,7 +46,7 @@ def worker(
     with one_line_errors(context.obj):
         from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 
-        Running(runner="dask", address=address)
+        RunnerChoice(runner="dask", address=address)
         os.environ[ROOT_VARIABLE] = str(Store.current().open().root)
         program = [sys.executable, "-m", "dask", "worker", address, "--nworkers", str(workers), *ONE_THREAD]
         os.execv(sys.executable, program)

@@ -48,8 +48,8 @@ class GivenData:
 
     def chosen(self, stage: str | None = None, stages: Sequence[str] | None = None) -> "ChosenData":
         """The name of the data and the settings of stages; those without a stage's name belong to `stage`."""
-        from multilogger.flows.pipelines.pipeline import parse_assignments
         from multilogger.flows.pipelines.registered_logs import with_registered_log
+        from multilogger.flows.pipelines.settings import parse_assignments
         from multilogger.tasks.registry import STAGES
 
         files = dict(self.files)

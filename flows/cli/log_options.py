@@ -110,7 +110,7 @@ def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def log_settings(logs: str | None, log: Mapping[str, Any]) -> Any:
     """A log and its columns, unread, as settings of `import-log`."""
-    from multilogger.flows.pipelines.pipeline import checked_settings
+    from multilogger.flows.pipelines.settings import checked_settings
 
     given = dict(log) | ({} if logs is None else {"logs": logs})
     features = given.pop(FEATURES, None)

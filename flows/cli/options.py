@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.cells.running import MOST_SEEDS
+from multilogger.flows.cells.runner_choice import MOST_SEEDS
 from multilogger.flows.environment import without_login
 
 OWN_FILES = "Your own files"
@@ -54,14 +54,12 @@ Actions = Annotated[
         rich_help_panel=OWN_FILES,
     ),
 ]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="auto; naive, weighted, balanced, each also with -reg and -exact; wcrm; ls; ix; dr; "
-        "for labels additive-ips, additive, additive-soft; for one-of actions dm; "
-        "or a reference: full-information, logger-1, logger-2, ..., crf, best-logger-greedy."
-    ),
-]
+METHODS_HELP = (
+    "auto; naive, weighted, balanced, each also with -reg and -exact; wcrm; ls; ix; dr; "
+    "for labels additive-ips, additive, additive-soft; for one-of actions dm; "
+    "or a reference: full-information, logger-1, logger-2, ..., crf, best-logger-greedy."
+)
+Method = Annotated[str, typer.Option(help=METHODS_HELP)]
 PRESETS_HELP = (
     "paper: the printed settings; printed-objective: the printed objective with our network and rates; "
     "tuned: ours, chosen on validation risk; auto: from the log."
@@ -83,7 +81,12 @@ Datasets = Annotated[
     typer.Option("--dataset", help="Repeatable. Default: the target's own, the paper's where it has some."),
 ]
 Methods = Annotated[
-    list[str] | None, typer.Option("--method", help="Repeatable. Default: all of the target's.")
+    list[str] | None,
+    typer.Option("--method", help=f"{METHODS_HELP} Repeatable. Default: all of the target's."),
+]
+StudiedMethods = Annotated[
+    list[str] | None,
+    typer.Option("--method", help=f"{METHODS_HELP} Repeatable. Default: weighted, balanced, dr."),
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=MOST_SEEDS, help="Seeds 0 to N - 1.")]
 Out = Annotated[Path, typer.Option(help="Folder for tables, figures and report.html.")]

@@ -26,18 +26,19 @@ def prepare(
     """Make bandit logs: download, reduce, train-loggers, replay."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import pipeline_settings
-        from multilogger.flows.pipelines.steps import PREPARE
+        from multilogger.flows.pipelines.settings import pipeline_settings
+        from multilogger.flows.pipelines.wiring import PREPARE
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
-        it = data.chosen(stages=PREPARE)
-        _refuse_logs(it)
-        check = partial(pipeline_settings, PREPARE, it.dataset, seed, it.mirror, it.settings)
+        chosen = data.chosen(stages=PREPARE)
+        _refuse_logs(chosen)
+        dataset, mirror, settings = chosen.dataset, chosen.mirror, chosen.settings
+        check = partial(pipeline_settings, PREPARE, dataset, seed, mirror, settings)
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.pipelines.prepare import prepare as flow
             from multilogger.flows.pipelines.summary import log_rows, losses_title, policy_rows, stage_rows
 
-            done = flow(it.dataset, seed, it.mirror, it.settings, list(PREPARE) if refresh else [])
+            done = flow(dataset, seed, mirror, settings, list(PREPARE) if refresh else [])
         terminal.table("Stages", stage_rows(done.outcomes))
         terminal.table(losses_title("Policies on test", done.outcomes), policy_rows(done.outcomes))
         terminal.table("Bandit log", log_rows(done.outcomes["replay"]))
@@ -58,24 +59,20 @@ def learn(
     """Learn a policy from bandit logs and evaluate it; makes the logs first if need be."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings
-        from multilogger.flows.pipelines.steps import stages_for
+        from multilogger.flows.pipelines.cells import Cell
+        from multilogger.flows.pipelines.settings import check_read, settled
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
 
-        it = data.chosen("learn")
-        choices = {"learn.method": method, "learn.preset": preset} | it.settings
-
-        def check() -> None:
-            built = pipeline_settings(stages_for(choices), it.dataset, seed, it.mirror, choices)
-            check_read(built, it.settings)
-
-        with flow_session(context.obj, check) as terminal:
+        chosen = data.chosen("learn")
+        dataset, mirror, typed = chosen.dataset, chosen.mirror, chosen.settings
+        cell = Cell(dataset=dataset, method=method, seed=seed, preset=preset, mirror=mirror, settings=typed)
+        with flow_session(context.obj, lambda: check_read(cell.chosen(), typed)) as terminal:
             from multilogger.flows.pipelines.learn import learn as flow
             from multilogger.flows.pipelines.summary import result_lines, result_tables, stage_rows
 
-            before = stages_for(choices, whole=False)
-            again = [name for name in stages_for(choices) if name not in before] if refresh else []
-            done = flow(it.dataset, method, seed, preset, it.mirror, it.settings, again)
+            stages, known = list(cell.chosen()), settled(typed, cell.chosen())
+            again = stages[stages.index("learn") :] if refresh else []
+            done = flow(dataset, method, seed, preset, mirror, known, again)
         terminal.table("Stages", stage_rows(done.outcomes))
         for title, rows in result_tables(done.outcomes).items():
             terminal.table(title, rows)
@@ -102,8 +99,8 @@ def stage(
     """Run one stage alone, from inputs that are in the cache or in MLflow."""
     started = time.monotonic()
     with one_line_errors(context.obj):
-        from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings
-        from multilogger.flows.pipelines.steps import stages_with
+        from multilogger.flows.pipelines.settings import check_read, pipeline_settings
+        from multilogger.flows.pipelines.wiring import stages_with
         from multilogger.flows.servers.session import flow_session, how_many_stages, where_to_look
         from multilogger.tasks.registry import STAGES
 
@@ -112,19 +109,20 @@ def stage(
         if run is not None:
             _stage_of_run(context, name, run, data.assignments, refresh, started)
             return
-        it = data.chosen(name)
-        stages, settings = stages_with(name, it.settings), it.settings
+        chosen = data.chosen(name)
+        dataset, mirror, typed = chosen.dataset, chosen.mirror, chosen.settings
+        stages, settings = stages_with(name, typed), typed
         if "learn" in stages:
             settings = {"learn.method": method, "learn.preset": preset} | settings
 
         def check() -> None:
-            check_read(pipeline_settings(stages, it.dataset, seed, it.mirror, settings), it.settings)
+            check_read(pipeline_settings(stages, dataset, seed, mirror, settings), typed)
 
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.pipelines.rerun import rerun_stage
             from multilogger.flows.pipelines.summary import stage_rows
 
-            done = rerun_stage(name, it.dataset, seed, it.mirror, settings, refresh)
+            done = rerun_stage(name, dataset, seed, mirror, settings, refresh)
         if done.inputs:
             terminal.table("Inputs", stage_rows(done.inputs))
         terminal.table("Result", stage_rows({name: done.outcome}))
@@ -145,8 +143,8 @@ def _stage_of_run(
 ) -> None:
     """One stage of a finished run again: check everything, run it, and show it beside what was."""
     _refuse_other_options(context)
-    from multilogger.flows.pipelines.pipeline import parse_assignments
     from multilogger.flows.pipelines.recorded_cells import existing_runs
+    from multilogger.flows.pipelines.settings import parse_assignments
     from multilogger.flows.servers.session import as_typed, flow_session, how_many_stages, where_to_look
 
     tracker, changes = existing_runs(), parse_assignments(assignments, stage)

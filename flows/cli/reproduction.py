@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.cli.options import (
     Address,
     Datasets,
@@ -44,7 +44,7 @@ def _parameters(
 ) -> dict[str, Any]:
     from multilogger.flows.reproduction.scope import reproduce_parameters
 
-    running = Running(workers, runner, address)
+    running = RunnerChoice(workers, runner, address)
     return reproduce_parameters(target, datasets, methods, seeds, presets, mirror, out, assignments, running)
 
 

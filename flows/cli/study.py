@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.cli.data_options import GivenData, takes_data
-from multilogger.flows.cli.options import Address, Methods, Preset, RunnerName, Seeds, Workers
+from multilogger.flows.cli.options import Address, Preset, RunnerName, Seeds, StudiedMethods, Workers
 from multilogger.flows.terminal.errors import INCOMPLETE, one_line_errors
 
 
 @takes_data
 def study(
     context: typer.Context,
-    methods: Methods = None,
+    methods: StudiedMethods = None,
     seeds: Seeds = 5,
     preset: Preset = "auto",
     out: Annotated[Path, typer.Option(help="Folder for study.html and study.csv.")] = Path("study"),
@@ -31,20 +31,22 @@ def study(
         from multilogger.flows.servers.session import flow_session, from_here, how_much, where_to_look
         from multilogger.tasks.engine.store import check_folder
 
-        Running(workers, runner, address)  # a wrong choice is said now
-        it = data.chosen("learn")
+        RunnerChoice(workers, runner, address)  # a wrong choice is said now
+        chosen = data.chosen("learn")
+        studied = (chosen.dataset, methods, seeds, preset, chosen.mirror)
+        settings = chosen.settings
 
         def check() -> None:
-            from multilogger.flows.study.plan import USUAL_METHODS, study_cells
+            from multilogger.flows.study.plan import study_cells
 
+            nonlocal settings
             check_folder(out)
-            study_cells(it.dataset, methods or list(USUAL_METHODS), seeds, preset, it.mirror, it.settings)
+            settings = study_cells(*studied, settings)[0].settings
 
         with flow_session(context.obj, check) as terminal:
             from multilogger.flows.study.study import study as flow
 
-            how = (str(out), workers, runner, address)
-            done = flow(it.dataset, methods, seeds, preset, it.mirror, it.settings, *how)
+            done = flow(*studied, settings, str(out), workers, runner, address)
         for title, rows in done.tables.items():
             terminal.table(title, rows)
         for line in done.conclusion:

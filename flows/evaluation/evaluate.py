@@ -17,23 +17,22 @@ from multilogger.components.evaluation.evaluation import (
 )
 from multilogger.components.evaluation.intervals import check_replicates
 from multilogger.components.evaluation.log_sums import WeightKind
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.max_weights import MaxWeights, check_stated_weight
 from multilogger.components.evaluation.score_log import ModelChoice, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
-from multilogger.components.long_log.summing import LONG_ROWS, LongLog, Summed, sum_up_long
-from multilogger.components.names import name_from
+from multilogger.components.long_log.summing import LONG_ROWS, LongLog, LongLogSums, sum_up_long
+from multilogger.components.names import logger_name, name_from
 from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.find_source import WILD
 from multilogger.components.own_log.mapped_files import MappedFiles
-from multilogger.flows.cells.running import DEFAULT_RUNNER, Running
+from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, RunnerChoice
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
 from multilogger.flows.evaluation.spreading import spread_by
 from multilogger.tasks.engine.progress import Bar, SilentBar, open_bar
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
-from multilogger.tasks.train_loggers import logger_name
 
 PASSES = 3  # over the log; see score_log
 
@@ -73,7 +72,7 @@ class EvaluateOptions:
         if not 0.5 <= self.level < 1:
             raise BadInput(f"--level must lie in [0.5, 1), got {self.level:g}; 0.95 is usual")
         check_replicates(self.bootstrap, "--bootstrap")
-        Running(self.workers, self.runner, self.address)  # says what is wrong
+        RunnerChoice(self.workers, self.runner, self.address)  # says what is wrong
         for name in ("clip", "max_loss", "max_weight"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and np.isfinite(value)):
@@ -189,7 +188,7 @@ def _largest_loss(source: LogSource, options: EvaluateOptions) -> float | None:
 
 def _score(
     source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
-) -> Summed:
+) -> LongLogSums:
     """A log that fits in memory, scored and summed up."""
     with _bars(source, options) as (advance, choice):
         scored = score_log(
@@ -208,12 +207,12 @@ def _score(
     max_weights = _max_weights(source, options, scored.log.counts)
     _check_stated(options, scored.log.weights.max())
     sums = sum_up_log(scored.log, scored.model, _request(options), rng, max_weights)
-    return Summed(sums, scored.about, max_weights)
+    return LongLogSums(sums, scored.about, max_weights)
 
 
 def _summed(
     source: LogSource, named: NamedPolicy, options: EvaluateOptions, rng: np.random.Generator
-) -> Summed:
+) -> LongLogSums:
     """A log that does not, read in parts."""
     with _bars(source, options) as (advance, choice):
         log = LongLog(

@@ -9,6 +9,6 @@ def spread_by(runner: str, address: str | None) -> Spread:
     """By the name of a runner; a cluster without an address is one of this machine."""
     if runner == "process":
         return PROCESSES
-    from multilogger.flows.cluster.mapping import dask_mapper
+    from multilogger.flows.cluster.dask_mapper import dask_mapper
 
     return Spread(partial(dask_mapper, address), shares_disk=address is None)

@@ -7,12 +7,12 @@ from pydantic import BaseModel, ConfigDict
 
 from multilogger.components.reproduction.names import OURS
 from multilogger.components.reproduction.results import CellResult
-from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
 from multilogger.flows.pipelines.registered_logs import with_registered_log
-from multilogger.flows.pipelines.steps import PipelineSettings, Roles, roles_of, stages_for, steps_of
+from multilogger.flows.pipelines.settings import flat, pipeline_settings
+from multilogger.flows.pipelines.wiring import PipelineSettings, Roles, pipeline_of, roles_of, stages_for
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR, cell_metrics, why_not_chosen
 from multilogger.tasks.engine.artifact import Artifact
-from multilogger.tasks.engine.stage import Step
+from multilogger.tasks.engine.stage import PlannedStage
 from multilogger.tasks.evaluate import Evaluation
 from multilogger.tasks.policy_checks import additivity_p_value, calibration_found, guard_note
 
@@ -72,18 +72,18 @@ class Cell(BaseModel):
         """Which of its stages does what."""
         return roles_of(self._chosen)
 
-    def steps(self) -> dict[str, Step]:
+    def pipeline(self) -> dict[str, PlannedStage]:
         """The cell as a pipeline; equal pipelines are equal values. Raises as `chosen` does."""
-        return self._steps
+        return self._pipeline
 
     @cached_property
-    def _steps(self) -> dict[str, Step]:
-        return steps_of(self._chosen)
+    def _pipeline(self) -> dict[str, PlannedStage]:
+        return pipeline_of(self._chosen)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """A worker makes its own steps; it is sent the settings, for own files may be elsewhere."""
+        """A worker wires its own pipeline; it is sent the settings, for own files may be elsewhere."""
         state = super().__getstate__()
-        fields = {name: value for name, value in vars(self).items() if name != "_steps"}
+        fields = {name: value for name, value in vars(self).items() if name != "_pipeline"}
         return {**state, "__dict__": fields}
 
     def result(self, evaluation: Evaluation, policy: Artifact | None, page: str) -> CellResult:

@@ -41,7 +41,7 @@ class TrackedRun:
 
 @dataclass(frozen=True)
 class FlowRun(TrackedRun):
-    """An open run of one pipeline: realise steps with `runner`, record results with `log_metrics`.
+    """An open run of one pipeline: realise planned stages with `runner`, record results with `log_metrics`.
 
     `paragraphs` open the run's description, which goes on with its stages.
     """

@@ -10,10 +10,10 @@ from multilogger.components.datasets.losses import LossWords
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import Finished, flow_run, note_cell_run
 from multilogger.flows.pipelines.held_out import held_out_lines
-from multilogger.flows.pipelines.pipeline import flat
 from multilogger.flows.pipelines.recorded_cells import promote, recorded_cells
-from multilogger.flows.pipelines.steps import OWN, roles_of
+from multilogger.flows.pipelines.settings import flat
 from multilogger.flows.pipelines.summary import result_tables, seen_contexts
+from multilogger.flows.pipelines.wiring import OWN, roles_of
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.cell_metrics import cell_metrics
 from multilogger.tasks.dataset_files import load_loss
@@ -67,7 +67,7 @@ def run_cell(cell: Cell, refresh: frozenset[str] = frozenset(), tidied: bool = F
         place=cell.place,
         tidied=tidied,
     ) as run:
-        outcomes = {stage: run.runner.realise(step) for stage, step in cell.steps().items()}
+        outcomes = {stage: run.runner.realise(planned) for stage, planned in cell.pipeline().items()}
         record_cell(run.tracker, run.run_id, outcomes)
         evaluation = outcomes[cell.roles.scores].artifact
         if cell.roles is OWN:

@@ -6,9 +6,9 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from multilogger.flows.pipelines.flow_run import Finished, flow_run
-from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
-from multilogger.flows.pipelines.steps import PREPARE, prepare_steps
+from multilogger.flows.pipelines.settings import flat, pipeline_settings
 from multilogger.flows.pipelines.summary import log_rows, losses_title, policy_rows, stage_rows
+from multilogger.flows.pipelines.wiring import PREPARE, prepare_pipeline
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.engine.runner import Outcome
 from multilogger.tasks.train_loggers import load_scores
@@ -28,7 +28,7 @@ def prepare(
     """
     chosen = pipeline_settings(PREPARE, dataset, seed, mirror, settings)
     with flow_run("prepare", dataset, seed, flat(chosen), refresh=frozenset(refresh or ())) as run:
-        outcomes = {name: run.runner.realise(step) for name, step in prepare_steps(chosen).items()}
+        outcomes = {name: run.runner.realise(planned) for name, planned in prepare_pipeline(chosen).items()}
         scores = load_scores(outcomes["train-loggers"].artifact)
         run.log_metrics({f"exp/{name}": losses["exp"] for name, losses in scores.items()})
     _show_on_run_page(dataset, seed, outcomes)

@@ -22,8 +22,8 @@ from mlflow.exceptions import MlflowException
 
 from multilogger.components.learners.methods import reads
 from multilogger.components.learners.presets import PRESETS
-from multilogger.flows.pipelines.pipeline import SPLIT_OF_PRESET, flat, pipeline_settings
-from multilogger.flows.pipelines.steps import stages_for
+from multilogger.flows.pipelines.settings import SPLIT_OF_PRESET, flat, pipeline_settings
+from multilogger.flows.pipelines.wiring import stages_for
 from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR, may_have_seen, why_not_chosen
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store

@@ -8,10 +8,10 @@ from prefect import flow
 
 from multilogger.flows.pipelines.flow_run import FlowRun, flow_run
 from multilogger.flows.pipelines.learn import name_champion, record_cell
-from multilogger.flows.pipelines.pipeline import flat, pipeline_settings
 from multilogger.flows.pipelines.registered_logs import with_registered_log
-from multilogger.flows.pipelines.steps import PipelineSettings, stages_with, steps_of
+from multilogger.flows.pipelines.settings import flat, pipeline_settings
 from multilogger.flows.pipelines.template import Template, read_template
+from multilogger.flows.pipelines.wiring import PipelineSettings, pipeline_of, stages_with
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.progress import tick_off
 from multilogger.tasks.engine.runner import Outcome
@@ -89,7 +89,7 @@ def _rerun(
     refresh: bool,
     template: Template | None = None,
 ) -> Rerun:
-    target = steps_of(chosen)[name]
+    target = pipeline_of(chosen)[name]
     refreshed = frozenset({name} if refresh else ())
     with flow_run(f"stage {name}", dataset, seed, flat(chosen), only=name, refresh=refreshed) as run:
         if template is not None:

@@ -8,7 +8,7 @@ from multilogger.components.learners.methods import METHODS
 from multilogger.components.loggers.replay import SplitBy
 from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.held_out import held_out_rows, held_out_title, plain_lines
-from multilogger.flows.pipelines.steps import roles_of
+from multilogger.flows.pipelines.wiring import roles_of
 from multilogger.tasks.dataset_files import load_loss
 from multilogger.tasks.engine.execution import Status
 from multilogger.tasks.engine.runner import Outcome

@@ -11,8 +11,8 @@ from mlflow.exceptions import MlflowException
 
 from multilogger.components.errors import BadInput
 from multilogger.components.json_text import parsed_json
-from multilogger.flows.pipelines.pipeline import check_read, pipeline_settings, typed_value
-from multilogger.flows.pipelines.steps import PipelineSettings, stages_for
+from multilogger.flows.pipelines.settings import check_read, pipeline_settings, typed_value
+from multilogger.flows.pipelines.wiring import PipelineSettings, stages_for
 from multilogger.tasks.engine.artifact import MANIFEST
 from multilogger.tasks.engine.tracking import STORE_TAG, TEMPLATE_TAG, Tracker
 from multilogger.tasks.registry import STAGES

@@ -11,7 +11,7 @@ from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.studies import (
     STUDY_METHODS,
     choices_of,
-    study_cells,
+    constraint_cells,
 )
 from multilogger.tasks.learn_settings import fitting_methods
 
@@ -120,7 +120,7 @@ def pairwise(scope: Scope, preset: str) -> list[Cell]:
 def constraint(scope: Scope) -> list[Cell]:
     """Beyond the paper: when does the constraint help? It has the presets of its objectives."""
     _check_no_methods(scope, "constraint", ", ".join(STUDY_METHODS))
-    return study_cells(scope, scope.datasets or FIGURE_DATASETS, TABLE2_LOGGERS)
+    return constraint_cells(scope, scope.datasets or FIGURE_DATASETS, TABLE2_LOGGERS)
 
 
 def _check_no_methods(scope: Scope, target: str, methods: str) -> None:

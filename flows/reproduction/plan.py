@@ -52,7 +52,7 @@ def plan_of(target: str, scope: Scope) -> dict[str, list[Cell]]:
     plan = {name: _planned(name, own) if own is not None else [] for name, own in scopes.items()}
     cells = [cell for planned in plan.values() for cell in planned]
     for cell in cells:
-        cell.steps()
+        cell.pipeline()
     for name in scope.settings:
         if not any(name in cell.settings for cell in cells):
             raise BadInput(f"none of these methods reads {name}; leave it out, or name other methods")

@@ -12,12 +12,12 @@ from prefect.artifacts import create_markdown_artifact
 from multilogger.components.errors import without_secrets
 from multilogger.components.reproduction.report.folder import write_outputs
 from multilogger.components.reproduction.results import CellResult, DatasetSize, Reproduction
-from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
+from multilogger.flows.cells.run_cells import run_cells
+from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
 from multilogger.flows.reproduction.plan import part_of, plan_of
-from multilogger.flows.reproduction.run_cells import run_cells
 from multilogger.flows.reproduction.scope import Scope
 from multilogger.flows.reproduction.tables import reproduction_notes, reproduction_tables
 from multilogger.flows.servers.local_server import running_servers
@@ -73,10 +73,10 @@ def reproduce(
     side; `preset` names a single one, as older schedules do. Of target `all`, `methods` are those of Table 2.
     `runner` is `process` or `dask`, the latter on the cluster of the scheduler at `address`, if one is given.
     """
-    return _reproduce(target, Scope.asked(locals()), Path(out), Running(workers, runner, address))
+    return _reproduce(target, Scope.asked(locals()), Path(out), RunnerChoice(workers, runner, address))
 
 
-def _reproduce(target: str, scope: Scope, out: Path, running: Running) -> Reproduced:
+def _reproduce(target: str, scope: Scope, out: Path, running: RunnerChoice) -> Reproduced:
     plan = plan_of(target, scope)
     store = Store.current().open()
     tidy(store)
@@ -130,7 +130,7 @@ def _sizes(cells: Sequence[Cell]) -> tuple[DatasetSize, ...]:
     lookup = Lookup(Store.current())
     sizes: dict[str, DatasetSize] = {}
     for cell in cells:
-        if cell.dataset not in sizes and (data := lookup.find(cell.steps()["download"])) is not None:
+        if cell.dataset not in sizes and (data := lookup.find(cell.pipeline()["download"])) is not None:
             facts = load_facts(data)
             sizes[cell.dataset] = DatasetSize(
                 facts.name, facts.features, facts.labels, facts.n_train, facts.n_test, facts.actions

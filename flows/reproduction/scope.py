@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from multilogger.components.datasets.registry import actions_of
+from multilogger.components.datasets.registry import kind_of_actions
 from multilogger.components.errors import BadInput
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
-from multilogger.flows.cells.running import Running, check_seeds
+from multilogger.flows.cells.runner_choice import RunnerChoice, check_seeds
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.pipelines.pipeline import parse_assignments
+from multilogger.flows.pipelines.settings import parse_assignments
 from multilogger.tasks.engine.store import check_folder
 from multilogger.tasks.learn_settings import check_method
 
@@ -68,7 +68,7 @@ class Scope:
 
     def actions(self, dataset: str) -> str:
         """The kind of actions of a dataset."""
-        return actions_of(dataset, self.own_actions)
+        return kind_of_actions(dataset, self.own_actions)
 
     def cells(
         self, preset: str, dataset: str, method: str, settings: Mapping[str, Any] | None = None, **place: Any
@@ -131,7 +131,7 @@ def reproduce_parameters(
     mirror: str | None,
     out: Path,
     assignments: list[str] | None,
-    running: Running,
+    running: RunnerChoice,
 ) -> dict[str, Any]:
     """The flow's parameters; an output folder or a setting that cannot be is refused at once."""
     check_folder(out)

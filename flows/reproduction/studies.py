@@ -126,7 +126,7 @@ def points(labels: int | None = None) -> list[Point]:
     return found
 
 
-def study_cells(
+def constraint_cells(
     scope: Scope, datasets: Sequence[str], loggers: Mapping[str, Mapping[str, Any]]
 ) -> list[Cell]:
     """Points x methods x seeds; `loggers` are the settings of a dataset's loggers."""

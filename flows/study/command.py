@@ -6,6 +6,7 @@ from typing import Any
 
 from multilogger.components.errors import without_secrets
 from multilogger.flows.pipelines.registered_logs import registered_logs, with_registered_log
+from multilogger.flows.pipelines.settings import FOUND_IN_LOG
 from multilogger.tasks.engine.tracking import param_text
 
 LOGS = "import-log.logs"
@@ -23,7 +24,9 @@ def command_of(
     """All that decides the results, a mirror without its password; `...` stands for what is not said."""
     published = mirror and dataset in registered_logs() and settings.get(LOGS, mirror) == mirror
     known = with_registered_log(dataset, mirror, {}) if published else {}
-    rest = {name: value for name, value in settings.items() if name not in known or known[name] != value}
+    found = FOUND_IN_LOG if published else FOUND_IN_LOG[:2]  # elsewhere actions may have been typed
+    typed = {name: v for name, v in settings.items() if name not in {f"import-log.{one}" for one in found}}
+    rest = {name: value for name, value in typed.items() if name not in known or known[name] != value}
     words = ["multilogger", "study"]
     logs = rest.pop(LOGS, None)
     words += ["--dataset", dataset] if logs is None else ["--logs", param_text(logs), "--name", dataset]

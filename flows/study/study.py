@@ -10,16 +10,17 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
 from multilogger.components.datasets.registry import actions_text
+from multilogger.components.errors import BadInput
 from multilogger.components.text import TextRows
-from multilogger.flows.cells.running import DEFAULT_RUNNER, DEFAULT_WORKERS, Running
+from multilogger.flows.cells.run_cells import CellsDone, run_cells
+from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import tidy, tracked_run
 from multilogger.flows.pipelines.learn import name_champion
-from multilogger.flows.pipelines.steps import OWN
-from multilogger.flows.reproduction.run_cells import CellsDone, run_cells
+from multilogger.flows.pipelines.wiring import OWN
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
-from multilogger.flows.study.plan import USUAL_METHODS, study_cells
+from multilogger.flows.study.plan import study_cells
 from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.dataset_files import load_facts
@@ -62,8 +63,9 @@ def study(
     address: str | None = None,
 ) -> Studied:
     """Learn with every method and seed, compare the policies, and name the champion of the dataset."""
-    running, chosen_methods = Running(workers, runner, address), methods or list(USUAL_METHODS)
-    cells = study_cells(dataset, chosen_methods, seeds, preset, mirror, settings or {})
+    running = RunnerChoice(workers, runner, address)
+    cells = study_cells(dataset, methods, seeds, preset, mirror, settings or {})
+    chosen_methods = list(dict.fromkeys(cell.method for cell in cells))
     store = Store.current().open()
     tidy(store)
     folder = writable_folder(Path(out))
@@ -71,10 +73,12 @@ def study(
     params = {"methods": ",".join(chosen_methods), "seeds": seeds, "preset": preset}
     with tracked_run(store, "studies", name, {"flow": "study"}, params) as run:
         done = run_cells(cells, running)
+        if done.refusal:
+            raise BadInput(done.refusal)
         studied = _studied(cells, done, store)
         tables, lines = _tables(studied), conclusion(studied)
         notes = _notes(cells[0], seeds, store)
-        title = f"{dataset}: {len(set(chosen_methods))} methods, {seeds} seeds"
+        title = f"{dataset}: {len(chosen_methods)} methods, {seeds} seeds"
         page = study_page(
             title,
             lines,
@@ -101,7 +105,7 @@ def _studied(cells: list[Cell], done: CellsDone, store: Store) -> list[StudiedCe
     for cell, result in zip(cells, done.results, strict=True):
         held_out = None
         if cell.roles is OWN and not result.error:
-            scores = lookup.find(cell.steps()[OWN.scores])
+            scores = lookup.find(cell.pipeline()[OWN.scores])
             held_out = None if scores is None else load_held_out(scores)
         found.append(StudiedCell(result, held_out))
     return found
@@ -123,7 +127,7 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
             "seed has a log of its own."
         ]
     lookup, lines = Lookup(store), []
-    if (data := lookup.find(cell.steps()[OWN.data])) is not None:
+    if (data := lookup.find(cell.pipeline()[OWN.data])) is not None:
         facts = load_facts(data)
         lines.append(
             f"The log has {len(facts.loggers)} loggers ({', '.join(facts.loggers)}), {facts.features} "
@@ -131,7 +135,7 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
             "rows were kept aside for test by one split, the same for all methods and seeds; seeds change "
             "how a policy is learned, so the spread over seeds says nothing of the size of the log."
         )
-    log = lookup.find(cell.steps()[OWN.log])
+    log = lookup.find(cell.pipeline()[OWN.log])
     if log is not None and REPORT in log.files:
         lines.append(
             "Some propensities were not logged and are estimated; every figure that weighs rows rests on "

@@ -134,7 +134,7 @@ class Surroundings(BaseModel):
 
 
 class Status(StrEnum):
-    """How a step came to its result."""
+    """How the result of a planned stage was had."""
 
     COMPUTED = "computed"
     CACHED = "cached"

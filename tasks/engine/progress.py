@@ -18,7 +18,7 @@ class Bar(Protocol):
 
 
 class Watcher(Protocol):
-    """Shows bars, steps that are done, and one-line messages."""
+    """Shows bars, stages and cells that are done, and one-line messages."""
 
     def bar(self, doing: str, total: float | None) -> Bar: ...
 
@@ -54,7 +54,7 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
 
 class Unticked:
-    """A watcher that is spared the steps that are done."""
+    """A watcher that is not told of what is done."""
 
     def __init__(self, watcher: Watcher) -> None:
         self.bar, self.say = watcher.bar, watcher.say
@@ -65,7 +65,7 @@ class Unticked:
 
 @contextmanager
 def unticked() -> Iterator[None]:
-    """Keep the steps of the enclosed work from the watcher, who is told of the whole."""
+    """Do not tell the watcher of the stages of the enclosed work; it is told of the whole."""
     watcher = _watcher.get()
     token = _watcher.set(Unticked(watcher) if watcher else None)
     try:
@@ -81,7 +81,7 @@ def open_bar(doing: str, total: float | None) -> Bar:
 
 
 def tick_off(line: str) -> None:
-    """Tell the watcher, if there is one, that a step is done."""
+    """Tell the watcher, if there is one, that a stage or a cell is done."""
     watcher = _watcher.get()
     if watcher:
         watcher.done(line)

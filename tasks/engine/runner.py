@@ -1,4 +1,4 @@
-"""Running steps: each is a Prefect task, cached by its key, tracked as an MLflow run, executed once.
+"""Running planned stages: each is a Prefect task, cached by its key, tracked as an MLflow run, executed once.
 
 Prefect's caching is told our key and our idea of an intact result. Prefect asks its result store whether
 the record of a key exists, and takes a record that cannot be loaded as absent. So a serialiser that verifies
@@ -21,7 +21,7 @@ from multilogger.tasks.engine.artifact import MENDING, Artifact, DamagedArtifact
 from multilogger.tasks.engine.execution import Status, Surroundings, execute_stage
 from multilogger.tasks.engine.locks import StageLocks
 from multilogger.tasks.engine.progress import say, tick_off
-from multilogger.tasks.engine.stage import Stage, StageSettings, Step
+from multilogger.tasks.engine.stage import PlannedStage, Stage, StageSettings
 from multilogger.tasks.engine.store import Store
 
 
@@ -60,7 +60,7 @@ def _verified(reference: bytes | str, root: Path) -> Artifact:
 
 
 class Lookup:
-    """Finished results of one store, without running anything; every step is looked up and verified once.
+    """Finished results of one store, without running anything; every stage is looked up and verified once.
 
     It finds what Prefect would take from its cache, without asking it: a reproduction has hundreds of cells,
     and asking a server about every stage of each would take a minute.
@@ -68,25 +68,25 @@ class Lookup:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[Step, Artifact | None] = {}
+        self._known: dict[PlannedStage, Artifact | None] = {}
 
-    def find(self, step: Step) -> Artifact | None:
-        """The intact result of a step, or None if any stage up to it would have to be computed."""
-        if step not in self._known:
-            self._known[step] = self._look(step)
-        return self._known[step]
+    def find(self, planned: PlannedStage) -> Artifact | None:
+        """The intact result of a planned stage, or None if any stage up to it would have to be computed."""
+        if planned not in self._known:
+            self._known[planned] = self._look(planned)
+        return self._known[planned]
 
-    def _look(self, step: Step) -> Artifact | None:
+    def _look(self, planned: PlannedStage) -> Artifact | None:
         inputs: dict[str, Artifact] = {}
-        for name, source in step.inputs:
+        for name, source in planned.inputs:
             found = self.find(source)
             if found is None:
                 return None
             inputs[name] = found
-        if step.stage.skip(step.settings, inputs) is not None:
+        if planned.stage.skip(planned.settings, inputs) is not None:
             (only_input,) = inputs.values()
             return only_input
-        key = step.stage.key(step.settings, inputs)
+        key = planned.stage.key(planned.settings, inputs)
         artifact = self._recorded(key)
         return artifact if artifact is not None and artifact.key == key else None
 
@@ -105,7 +105,7 @@ STATUS_OF_STATE = {"Cached": Status.CACHED, "Restored": Status.RESTORED}
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a step, and how it was had."""
+    """The result of a planned stage, and how it was had."""
 
     stage: str
     artifact: Artifact
@@ -134,7 +134,7 @@ def stage_task(stage: Stage, store: Store, refresh: bool = False) -> StageTask:
 
 @dataclass
 class Runner:
-    """Realises steps inside a flow; every step once, its inputs first.
+    """Realises planned stages inside a flow; each once, its inputs first.
 
     `only` names the one stage that may be computed, but for those in `also`; all others must be in the cache
     or in MLflow.
@@ -146,18 +146,18 @@ class Runner:
     only: str | None = None
     refresh: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
-    outcomes: dict[Step, Outcome] = field(default_factory=dict)
+    outcomes: dict[PlannedStage, Outcome] = field(default_factory=dict)
 
-    def realise(self, step: Step) -> Outcome:
-        """The outcome of a step: computed, cached, restored from MLflow, or skipped."""
-        if step not in self.outcomes:
-            inputs = {name: self.realise(source).artifact for name, source in step.inputs}
-            self.outcomes[step] = self._run(step, inputs)
-        return self.outcomes[step]
+    def realise(self, planned: PlannedStage) -> Outcome:
+        """The outcome of a planned stage: computed, cached, restored from MLflow, or skipped."""
+        if planned not in self.outcomes:
+            inputs = {name: self.realise(source).artifact for name, source in planned.inputs}
+            self.outcomes[planned] = self._run(planned, inputs)
+        return self.outcomes[planned]
 
-    def _run(self, step: Step, inputs: dict[str, Artifact]) -> Outcome:
-        name = step.stage.name
-        reason = step.stage.skip(step.settings, inputs)
+    def _run(self, planned: PlannedStage, inputs: dict[str, Artifact]) -> Outcome:
+        name = planned.stage.name
+        reason = planned.stage.skip(planned.settings, inputs)
         if reason is not None:
             (only_input,) = inputs.values()
             tick_off(f"{name} · {Status.SKIPPED}: {reason}")
@@ -168,10 +168,10 @@ class Runner:
                 "refreshed": name in self.refresh,
             }
         )
-        key, started = step.stage.key(step.settings, inputs), time.perf_counter()
+        key, started = planned.stage.key(planned.settings, inputs), time.perf_counter()
         refresh = name in self.refresh or self._record_is_unusable(name, key)
-        state = stage_task(step.stage, self.store, refresh)(
-            step.stage, step.settings, inputs, surroundings, return_state=True
+        state = stage_task(planned.stage, self.store, refresh)(
+            planned.stage, planned.settings, inputs, surroundings, return_state=True
         )
         artifact = cast(Artifact, state.result())  # Prefect unwraps the state of a restored result
         seconds = time.perf_counter() - started

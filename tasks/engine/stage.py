@@ -182,30 +182,30 @@ def stage(
 
 
 @dataclass(frozen=True)
-class Step:
-    """A stage with its settings and the steps that feed it: a pipeline is made of these values.
+class PlannedStage:
+    """A stage with its settings and the planned stages that feed it: a pipeline is made of these values.
 
-    `inputs` is a tuple of (name, step) pairs, so that equal steps are equal and run once.
+    `inputs` is a tuple of (name, planned stage) pairs, so that equal ones are equal values and run once.
     """
 
     stage: Stage
     settings: StageSettings
-    inputs: tuple[tuple[str, "Step"], ...] = ()
+    inputs: tuple[tuple[str, "PlannedStage"], ...] = ()
 
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        """Steps are the keys of many dictionaries, and a hash goes through all that feeds a step."""
+        """Planned stages are keys of many dictionaries, and a hash goes through all that feeds one."""
         return hash((self.stage.name, self.settings, self.inputs))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_hash"}  # of one process only
 
 
-def step(stage: Stage, settings: StageSettings, **inputs: Step) -> Step:
+def plan_stage(stage: Stage, settings: StageSettings, **inputs: PlannedStage) -> PlannedStage:
     """Put a stage into a pipeline."""
     if set(inputs) != set(stage.inputs):
         raise TypeError(f"stage {stage.name!r} takes {stage.inputs}, got {tuple(inputs)}")
-    return Step(stage, settings, tuple(sorted(inputs.items())))
+    return PlannedStage(stage, settings, tuple(sorted(inputs.items())))

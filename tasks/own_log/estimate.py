@@ -20,7 +20,7 @@ from multilogger.components.evaluation.tables import estimate_line
 from multilogger.components.log.files import BATCH_ROWS, open_log_files
 from multilogger.components.log.memory import densify
 from multilogger.components.own_log.against_loggers import HEADLINE, AgainstLoggers, against_loggers
-from multilogger.components.own_log.context_files import load_contexts
+from multilogger.components.own_log.context_files import read_contexts
 from multilogger.components.own_log.write_log import CONTEXT_FOLDER, LOG_FOLDER, TEST_FOLDER
 from multilogger.tasks.dataset_files import DatasetFacts, load_facts
 from multilogger.tasks.engine.artifact import Artifact
@@ -158,7 +158,7 @@ def _held_out(settings: EstimateSettings, learned: "LearnedPolicy", data: Artifa
 def _scored(
     learned: "LearnedPolicy", data: Artifact, log: Artifact, names: tuple[str, ...], rng: np.random.Generator
 ) -> Scored:
-    x = load_contexts(data.folder / TEST_FOLDER / CONTEXT_FOLDER)
+    x = read_contexts(data.folder / TEST_FOLDER / CONTEXT_FOLDER)
 
     def blocks() -> Blocks:
         for start in range(0, x.shape[0], BATCH_ROWS):

@@ -6,6 +6,7 @@ from typing import Any
 from multilogger.components.api.policy import COLUMNS_FILE
 from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.errors import BadInput
+from multilogger.components.names import logger_name
 from multilogger.components.own_log.context_files import is_smaller_sparse
 from multilogger.components.own_log.split import Side, open_splitter
 from multilogger.components.own_log.survey import Survey, survey
@@ -15,7 +16,6 @@ from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import stage
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
-from multilogger.tasks.train_loggers import logger_name
 
 
 @stage("import-log", version=3)

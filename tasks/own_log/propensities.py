@@ -16,9 +16,9 @@ from multilogger.components.own_log.complete_log import (
     write_by_policies,
     write_completed,
 )
-from multilogger.components.own_log.context_files import load_contexts
+from multilogger.components.own_log.context_files import read_contexts
 from multilogger.components.own_log.write_log import CONTEXT_FOLDER, LOG_FOLDER, TEST_FOLDER
-from multilogger.components.propensities.policy_files import save_estimated
+from multilogger.components.propensities.estimated_policy import save_estimated
 from multilogger.components.propensities.time import later_hats
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.artifact import Artifact
@@ -70,11 +70,11 @@ def complete_propensities(settings: PropensitiesSettings, log: Artifact, run: St
         _repeat(facts.propensities, folders, places)
         return
     with run.progress("estimating propensities"):
-        x = load_contexts(folders[0] / CONTEXT_FOLDER)
+        x = read_contexts(folders[0] / CONTEXT_FOLDER)
         time = read_times(folders[0] / LOG_FOLDER) if settings.time else None
         done, space = complete_log(folders[0] / LOG_FOLDER, x, facts.loggers, settings.seed_of_folds, time)
     write_completed(folders[0] / LOG_FOLDER, places[0] / LOG_FOLDER, done.log_propensities)
-    test = load_contexts(folders[1] / CONTEXT_FOLDER)
+    test = read_contexts(folders[1] / CONTEXT_FOLDER)
     later = None if time is None else read_times(folders[1] / LOG_FOLDER)
     hats = None if time is None or later is None else later_hats(later, np.sort(time))
     write_by_policies(folders[1] / LOG_FOLDER, places[1] / LOG_FOLDER, test, done.of_rows, space, hats)

@@ -24,7 +24,7 @@ from multilogger.components.learners.training.settings import settings_about
 from multilogger.components.learners.training.state import State
 from multilogger.components.policies.policy import load_policy
 from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs
-from multilogger.flows.pipelines.pipeline import parse_assignments, pipeline_settings
+from multilogger.flows.pipelines.settings import parse_assignments, pipeline_settings
 from multilogger.tasks.engine.artifact import Artifact, DamagedArtifact, manifest_of, publish, sha256_of
 from multilogger.tasks.registry import STAGES
 from tests.fuzz.doors import CASES, ODD, damaged, knock, odd

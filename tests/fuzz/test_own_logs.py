@@ -12,7 +12,7 @@ import pytest
 from multilogger.components.checks.disk.log_on_disk import check_files
 from multilogger.components.errors import BadInput
 from multilogger.flows.cli.log_options import log_settings
-from multilogger.flows.pipelines.pipeline import checked_settings
+from multilogger.flows.pipelines.settings import checked_settings
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.own_log.import_log import import_log
 from multilogger.tasks.own_log.import_settings import ImportLogSettings

@@ -40,7 +40,7 @@ from multilogger.components.own_log.read_rows import (
 )
 from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
-from multilogger.components.own_log.split import context_keys, times
+from multilogger.components.own_log.split import context_keys, times_of_rows
 from multilogger.components.own_log.survey import Stated, stated_by
 
 WORDS = 2**20  # numbers that words are told apart by
@@ -107,7 +107,7 @@ class LogOnDisk:
             log_propensities=np.where(np.isnan(every), own[:, None], every) if m.propensities else None,
             context=self._contexts(rows, x),
             features=lambda places: np.asarray(x[places], dtype=np.float32),
-            time=None if m.time is None else times(rows, m),
+            time=None if m.time is None else times_of_rows(rows, m),
             validation=None
             if self._validation is None
             else rows.numbers(self._validation, "validation") == 1,
@@ -118,7 +118,7 @@ class LogOnDisk:
         seen = FirstPass(m.labels, self._stated.actions)
         for rows in self._source.batches(m.named):
             action = self._label_vectors(rows) if m.labels else labelled(rows, m.action[0], "action")
-            time = None if m.time is None else times(rows, m)
+            time = None if m.time is None else times_of_rows(rows, m)
             seen.add(loggers_of(rows, m), action, outcomes_of(rows, m), self._missing(rows), time)
         return seen.found(m.action if len(m.action) > 1 else None)
 

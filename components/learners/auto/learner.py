@@ -23,7 +23,6 @@ from multilogger.components.learners.auto.method import AutoSettings
 from multilogger.components.learners.auto.screening import (
     Candidate,
     Screening,
-    logger_name,
     of_logger,
     screen,
     shares,
@@ -34,6 +33,7 @@ from multilogger.components.learners.loss_models.blend import StartRecord
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State, module_state
 from multilogger.components.log.disk import LearnerLog
+from multilogger.components.names import logger_name
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork, network_logits
 

@@ -14,7 +14,7 @@ from multilogger.components.learners.direct_method.learner import DirectMethodLe
 from multilogger.components.learners.judging.evidence import Evidence
 from multilogger.components.learners.judging.judge import judge
 from multilogger.components.learners.judging.own_rows import own_sums
-from multilogger.components.learners.judging.verdict import Verdict, best_logger, decide
+from multilogger.components.learners.judging.verdict import Verdict, best_and_close_loggers, decide
 from multilogger.components.learners.loss_models.additivity import (
     CONFIRM_BELOW,
     AdditivityTest,
@@ -24,6 +24,7 @@ from multilogger.components.learners.loss_models.additivity import (
 from multilogger.components.learners.loss_models.form import FoldedModel
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.reading import thin_log
+from multilogger.components.names import logger_name
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation
@@ -119,7 +120,7 @@ def screen(
     """
     own_judge = Judge(log, model, settings)
     own_rows = own_sums(log)
-    best, _ = best_logger(own_rows.losses, own_rows.rows)
+    best, _ = best_and_close_loggers(own_rows.losses, own_rows.rows)
     sharper = {f"{logger_name(best)}, {word}": sharpness for word, sharpness in SHARPER.items()}
     candidates, left_out = [_of_model(log, model, own_judge.p)], {}
     if log.logger_logits:
@@ -129,10 +130,6 @@ def screen(
         left_out = dict.fromkeys(sharper, "the loggers' policies are not known")
     verdict = own_judge.verdict(candidates, shares(len(candidates), later))
     return Screening(own_judge, tuple(candidates), left_out, verdict)
-
-
-def logger_name(logger: int) -> str:
-    return f"logger-{logger + 1}"
 
 
 def shares(first: int, later: int) -> int:

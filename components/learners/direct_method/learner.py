@@ -9,8 +9,8 @@ import dataclasses
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import GREEDY
 from multilogger.components.learners.loss_models.blend import BlendedModel, StartRecord
-from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
 from multilogger.components.learners.loss_models.settings import LossModelSettings
+from multilogger.components.learners.loss_models.view import fit_loss_model, open_loss_model
 from multilogger.components.learners.training.network_learner import ContextLearner, open_measure
 from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord

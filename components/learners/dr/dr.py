@@ -17,7 +17,7 @@ from multilogger.components.learners.dr.method import DrSettings
 from multilogger.components.learners.dr.rows import PolicyBatch, open_doubly_robust
 from multilogger.components.learners.loss_models.blend import BlendedModel, StartRecord
 from multilogger.components.learners.loss_models.form import FoldedModel
-from multilogger.components.learners.loss_models.opening import fit_loss_model, open_loss_model
+from multilogger.components.learners.loss_models.view import fit_loss_model, open_loss_model
 from multilogger.components.learners.training.network_learner import ContextLearner, open_measure
 from multilogger.components.learners.training.objectives import BALANCED, rules_of
 from multilogger.components.learners.training.record import EpochRecord

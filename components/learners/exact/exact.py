@@ -66,7 +66,7 @@ class ExactLearner(RiskLearner):
 
     def run_epoch(self) -> None:
         """One pass over the contexts at fixed lambda*, then one step of the multiplier."""
-        if self.clones():
+        if self.made_warm_start():
             return
         shift = self.update_shares()
         self.bound = self.log_bound()
@@ -152,7 +152,7 @@ class ExactLearner(RiskLearner):
         return self.network_state() | self.rows.state().under("rows") | State({}, numbers)
 
     def restore(self, state: State) -> None:
-        self.forget()
+        self.discard_snapshot()
         self.restore_network(state)
         self.rows.restore(state.below("rows"))
         self.multiplier = replace(self.multiplier, value=state.numbers["multiplier"])

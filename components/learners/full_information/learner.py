@@ -1,4 +1,4 @@
-"""The reference `full-information`: the same network on the true labels that bandit learners never see.
+"""`full-information` without an ensemble, and for losses that labels decide together: a single network.
 
 It minimises E_{y ~ h} delta(x, y) itself, in closed form, in place of an estimate from logs.
 """

@@ -18,7 +18,7 @@ from multilogger.components.learners.judging.judge import judge
 from multilogger.components.learners.judging.verdict import (
     FEWEST_CONTEXTS,
     Gain,
-    best_logger,
+    best_and_close_loggers,
     reward_gain,
     structure_gain,
 )
@@ -27,6 +27,7 @@ from multilogger.components.learners.loss_models.additive_rows import LoggerProd
 from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.lots import lots
+from multilogger.components.names import logger_name
 
 ENOUGH_ROWS = 100.0  # effective ones; below it product weights of label vectors are not relied on
 FEWEST_ROWS = 10.0  # effective ones; below it weights say nothing
@@ -69,7 +70,7 @@ class Guard:
 
     def short(self, name: str = "") -> str:
         """The same in a few words for a table, where the logger has this name; empty where all is well."""
-        name = name or f"logger-{self.logger + 1}"
+        name = name or logger_name(self.logger)
         if self.worse:
             return f"worse than {name} on its own estimate"
         if self.unknown:
@@ -78,7 +79,7 @@ class Guard:
 
     def line(self, method: str, name: str = "") -> str | None:
         """What a person should know, with the better alternative; None where all is well."""
-        name = name or f"logger-{self.logger + 1}"
+        name = name or logger_name(self.logger)
         rest = ", if the loss adds up over labels" if self.adds else ""
         rest += ", at contexts that it learned from" if self.seen else ""
         if self.worse:
@@ -116,7 +117,7 @@ def guard(log: LearnerLog, logits: Matrix, p: Matrix | None, blind: Matrix | Non
     chances = p if p is not None else _flat(log) if labels else np.full((1, log.space.size), 0.5)
     chances = np.broadcast_to(chances, (log.contexts, log.space.size))
     judged = judge(log, FoldedModel(FORMS[log.space.name], chances), [logits], imitate=False)
-    best, _ = best_logger(judged.own_losses, judged.rows)
+    best, _ = best_and_close_loggers(judged.own_losses, judged.rows)
     mean = float(judged.own_losses[best].sum() / judged.rows.sum())
     judged = judged.at(unseen)
     effective = judged.candidates[0].effective_rows

@@ -54,6 +54,16 @@ class Sums:
     mass: Vector
     squares: Vector
 
+    def add(self, context: NDArray[np.int64], weights: Vector, rewards: Vector, losses: Vector) -> None:
+        """Some rows: their weights w, their rewards before and their losses after weighing, (n,) each."""
+        for total, values in (
+            (self.reward, weights * rewards),
+            (self.loss, losses),
+            (self.mass, weights),
+            (self.squares, weights * weights),
+        ):
+            total += np.bincount(context, values, minlength=len(total))
+
     @property
     def effective_rows(self) -> float:
         """Kish's count, but no more than the sum of weights: of weights all next to nothing his is high."""
@@ -118,14 +128,7 @@ def judge(
     known = list(log.logger_logits)
     tables = [*candidates, *known]
     contexts, loggers = log.contexts, log.loggers
-    labels = bool(log.space.action_shape)
-    weigher: Weigher
-    if labels and not adds:
-        weigher = VectorWeigher(log, tables)
-    elif labels and (imitate or known):
-        weigher = LabelWeigher(log, tables)
-    else:
-        weigher = ChoiceWeigher(log, tables)
+    weigher = _weigher(log, tables, imitate or bool(known), adds)
     unknown = [np.full(contexts, np.nan)] * (loggers - len(known))
     found = [_empty(modelled) for modelled in (*map(model.expected, tables), *unknown)]
     own = own_sums(log)
@@ -142,13 +145,7 @@ def judge(
                 policy.log_probability(lot.context, lot.action), lot.log_average, MOST_WEIGHT
             )
             loss = sums.modelled[lot.context] + weigher.weights(number, lot, w) * residual
-            for total, values in (
-                (sums.reward, w * reward),
-                (sums.loss, loss),
-                (sums.mass, w),
-                (sums.squares, w * w),
-            ):
-                total += np.bincount(lot.context, values, minlength=contexts)
+            sums.add(lot.context, w, reward, loss)
     split = len(candidates)
     spread, untold = weigher.reach(split)
     for j, sums in enumerate(found[split:]):
@@ -167,6 +164,15 @@ def judge(
         noise=squares / float(own.rows.sum()),
         max_loss=log.space.largest_loss,
     )
+
+
+def _weigher(log: LearnerLog, tables: Sequence[Matrix], known_or_copied: bool, adds: bool) -> Weigher:
+    """The weights of residuals: of whole label vectors, of each label by itself, or of one of K actions."""
+    if log.space.action_shape and not adds:
+        return VectorWeigher(log, tables)
+    if log.space.action_shape and known_or_copied:
+        return LabelWeigher(log, tables)
+    return ChoiceWeigher(log, tables)
 
 
 def _acted(log: LearnerLog, policy: PolicyTable, logger: int) -> bool:

@@ -29,6 +29,7 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.estimators.betting import betting_lower_bound
 from multilogger.components.learners.judging.evidence import Evidence
 from multilogger.components.learners.judging.judge import Judged, Sums
+from multilogger.components.names import logger_name
 
 CLEARLY_WORSE = 4.0  # standard errors
 FEWEST_CONTEXTS = 20  # of a difference that is taken as nearly normal
@@ -89,7 +90,7 @@ class Verdict:
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:
     """A verdict as JSON values; a bound that says nothing is null."""
     return {
-        "best_logger": f"logger-{verdict.best_logger + 1}",
+        "best_logger": logger_name(verdict.best_logger),
         "mean_loss": verdict.mean_loss,
         "confidence": verdict.confidence,
         "chosen": None if verdict.chosen is None else verdict.comparisons[verdict.chosen].name,
@@ -102,7 +103,7 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def best_logger(losses: Matrix, rows: Vector) -> tuple[int, list[int]]:
+def best_and_close_loggers(losses: Matrix, rows: Vector) -> tuple[int, list[int]]:
     """The logger of the least mean loss, and those that may be as good, from losses by context (J, m)."""
     means = [_difference(loss, np.zeros(len(rows)), rows)[0] for loss in losses]
     best = int(np.argmin(means))
@@ -128,7 +129,7 @@ def decide(
     The best has the largest improvement less `untold` and `pessimism` standard errors. `among` are all
     candidates that may have a share of the chance to fail, where these are not all.
     """
-    best, close = best_logger(judged.own_losses, judged.rows)
+    best, close = best_and_close_loggers(judged.own_losses, judged.rows)
     modelled = evidence is Evidence.ANY and not np.isnan(judged.spread).any()
     kinds = 2 if modelled else 1
     eta = (1.0 - confidence) / (max(1, len(names), among) * kinds)

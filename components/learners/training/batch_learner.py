@@ -41,7 +41,7 @@ class BatchLearner(RiskLearner):
 
     def run_epoch(self) -> None:
         """Algorithm 1, steps 2 to 5, `passes_per_epoch` times through the log."""
-        if self.clones():
+        if self.made_warm_start():
             return
         shift = self.update_shares()
         shares = torch.from_numpy(self.shares.astype(np.float32))
@@ -82,7 +82,7 @@ class BatchLearner(RiskLearner):
         return self.network_state() | self.rows.state().under("rows")
 
     def restore(self, state: State) -> None:
-        self.forget()
+        self.discard_snapshot()
         self.restore_network(state)
         self.rows.restore(state.below("rows"))
 

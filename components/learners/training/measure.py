@@ -123,11 +123,11 @@ class Snapshot(ContextSnapshot, ABC):
         """The self-normalised balanced estimate on the validation split."""
 
     @abstractmethod
-    def train_spreads(self) -> tuple[LoggerWeights, ...]:
+    def train_weights(self) -> tuple[LoggerWeights, ...]:
         """The weights of each logger's training rows."""
 
     @abstractmethod
-    def validation_spreads(self) -> tuple[LoggerWeights, ...]:
+    def validation_weights(self) -> tuple[LoggerWeights, ...]:
         """The weights of each logger's validation rows."""
 
 
@@ -191,7 +191,7 @@ class Measure(ABC):
         An epoch that is judged by `own` risks needs no weights to be eligible.
         """
         kappa = self.rules.kappa if allowed is None else allowed
-        spreads = snapshot.train_spreads()
+        weights = snapshot.train_weights()
         constraint = expm1_or_inf(snapshot.log_constraint(shares))
         risk = snapshot.validation_risk() if own is None else own.validation
         return EpochRecord(
@@ -201,11 +201,11 @@ class Measure(ABC):
             validation_score=self.score(risk),
             eligible=own is not None or self.eligible(snapshot),
             share=tuple(shares.tolist()),
-            mean_weight=tuple(spread.mean for spread in spreads),
-            effective_share=tuple(spread.effective_share for spread in spreads),
-            largest_weight=tuple(spread.largest for spread in spreads),
+            mean_weight=tuple(one.mean for one in weights),
+            effective_share=tuple(one.effective_share for one in weights),
+            largest_weight=tuple(one.largest for one in weights),
             log_d2=tuple(snapshot.log_d2.tolist()),
-            variational=variational or (math.nan,) * len(spreads),
+            variational=variational or (math.nan,) * len(weights),
             constraint=constraint,
             slack=kappa - self._known_constraint(variational, shares, constraint),
             rho=equivalent_rho(kappa, self.counts, self._constrained_lambdas(shares)),
@@ -239,6 +239,6 @@ class Measure(ABC):
         mean weight may be near 1 by chance: `least_effective_rows` asks for more of them.
         """
         guard = self.rules.guard
-        best = max(snapshot.validation_spreads(), key=lambda spread: spread.effective_share)
+        best = max(snapshot.validation_weights(), key=lambda weights: weights.effective_share)
         near = guard.least_mean_weight <= best.mean <= guard.most_mean_weight
         return bool(near and best.effective_rows >= guard.least_effective_rows)

@@ -119,39 +119,39 @@ class RiskLearner(NetworkLearner):
     ) -> None:
         super().__init__(log, settings, seed, **adam)
         self.measure = measure
-        self.taken: Snapshot | None = None
-        self.warm_start = warm_start_of(measure, len(self.x), settings)
-        self.to_clone = self.warm_start.warm_start > 0
+        self.last_snapshot: Snapshot | None = None
+        self.warm_start_settings = warm_start_of(measure, len(self.x), settings)
+        self.to_clone = self.warm_start_settings.warm_start > 0
         self.shift = measure.loss_shift()
         self.shares = measure.counts / measure.counts.sum()
 
     @property
     def epochs(self) -> int:
-        return self.settings.epochs + (self.warm_start.warm_start > 0)
+        return self.settings.epochs + (self.warm_start_settings.warm_start > 0)
 
-    def clones(self) -> bool:
+    def made_warm_start(self) -> bool:
         """Make the first epoch of a warm start, which only copies the best logger; False if it is another."""
         if not self.to_clone:
             return False
-        self.forget()
-        clone_best_logger(self.network, self.x, self.measure, self.warm_start, self.generator)
+        self.discard_snapshot()
+        clone_best_logger(self.network, self.x, self.measure, self.warm_start_settings, self.generator)
         return True
 
-    def forget(self) -> None:
+    def discard_snapshot(self) -> None:
         """The policy is not the one that was measured, and is past the warm start."""
-        self.to_clone, self.taken = False, None
+        self.to_clone, self.last_snapshot = False, None
 
     def snapshot(self) -> Snapshot:
         """The current policy as measured; what one epoch ends with, the next begins with."""
-        if self.taken is None:
-            self.taken = self.measure.snapshot(self.logits())
-        return self.taken
+        if self.last_snapshot is None:
+            self.last_snapshot = self.measure.snapshot(self.logits())
+        return self.last_snapshot
 
     def update_shares(self) -> float:
         """Take n_j lambda_j of the current policy, and give the loss shift of the epoch that begins."""
         snapshot = self.snapshot()
         self.shares = snapshot.shares()
-        self.taken = None
+        self.last_snapshot = None
         rules = self.measure.rules
         if rules.loss_shift is LossShift.RUNNING:
             return min(self.shift, rules.shift_share * snapshot.running_risk(self.shares))
@@ -168,7 +168,7 @@ def warm_start_of(measure: Measure, contexts: int, settings: WarmStartSettings) 
     best = int(np.argmin(measure.mean_losses()))
     uniform = measure.snapshot(np.zeros((contexts, measure.space.size)))
     passes = 0
-    if uniform.train_spreads()[best].effective_rows < FEW_ROWS:
+    if uniform.train_weights()[best].effective_rows < FEW_ROWS:
         rows = int(measure.counts[best]) if measure.loggers is None else len(measure.contexts_of(best))
         passes = -(-COPY_STEPS // max(1, rows // CLONED_ROWS))
     return replace(settings, warm_start=passes)

@@ -67,10 +67,10 @@ class MemorySnapshot(Snapshot):
         rows = self._measure.validation.average_rows(self.validation)
         return Risk.of(equal_estimate(rows, self_normalised=True))
 
-    def train_spreads(self) -> tuple[LoggerWeights, ...]:
+    def train_weights(self) -> tuple[LoggerWeights, ...]:
         return _spreads(self._measure.train, self.train)
 
-    def validation_spreads(self) -> tuple[LoggerWeights, ...]:
+    def validation_weights(self) -> tuple[LoggerWeights, ...]:
         return _spreads(self._measure.validation, self.validation)
 
 
@@ -181,10 +181,10 @@ class StreamedSnapshot(Snapshot):
     def validation_risk(self) -> Risk:
         return Risk.of(equal_estimate(self.sums.moments, self_normalised=True))
 
-    def train_spreads(self) -> tuple[LoggerWeights, ...]:
+    def train_weights(self) -> tuple[LoggerWeights, ...]:
         return tuple(spread.figures for spread in self.sums.train)
 
-    def validation_spreads(self) -> tuple[LoggerWeights, ...]:
+    def validation_weights(self) -> tuple[LoggerWeights, ...]:
         return tuple(spread.figures for spread in self.sums.validation)
 
 

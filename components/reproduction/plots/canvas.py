@@ -75,7 +75,7 @@ def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
         yield figure, figure.add_subplot()
 
 
-def encoded(name: str, title: str, figure: Figure) -> Plot:
+def as_plot(name: str, title: str, figure: Figure) -> Plot:
     """Both encodings, without the date and the program's name that matplotlib would write into them."""
     svg, png = io.BytesIO(), io.BytesIO()
     figure.draw_without_rendering()

@@ -11,7 +11,7 @@ from multilogger.components.reproduction.plots.canvas import (
     SERIES,
     Plot,
     Reach,
-    encoded,
+    as_plot,
     mark_cut,
     sheet,
 )
@@ -53,7 +53,7 @@ def constraint_picture(name: str, dataset: str, rows: Sequence[ConstraintRow]) -
         shown = [pair for axes in panels.flat for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
         drawing.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         drawing.legend(*zip(*shown, strict=True), loc="outside lower left", ncols=3, columnspacing=1.6)
-        return encoded(name, title, drawing)
+        return as_plot(name, title, drawing)
 
 
 def _panel(

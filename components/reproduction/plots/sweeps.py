@@ -13,8 +13,8 @@ from multilogger.components.reproduction.plots.canvas import (
     SERIES,
     Plot,
     Reach,
+    as_plot,
     canvas,
-    encoded,
     mark_cut,
     spread,
 )
@@ -67,7 +67,7 @@ def sweep_picture(name: str, figure: str, preset: str, rows: list[SweepRow]) -> 
         drawing.legend(
             handles, labels, loc="outside lower left", ncols=2, handlelength=3.2, columnspacing=1.6
         )
-        return encoded(name, ", ".join((TITLES[figure], *where)), drawing)
+        return as_plot(name, ", ".join((TITLES[figure], *where)), drawing)
 
 
 def _reaches(rows: list[SweepRow], colour: str) -> list[Reach]:

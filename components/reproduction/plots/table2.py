@@ -14,8 +14,8 @@ from multilogger.components.reproduction.plots.canvas import (
     SERIES,
     Plot,
     Reach,
+    as_plot,
     canvas,
-    encoded,
     mark_cut,
 )
 from multilogger.components.reproduction.tables.paper_tables import (
@@ -79,7 +79,7 @@ def method_picture(name: str, title: str, rows: list[Table2Row], greedy: str = "
         if any(row.paper is not None for row in rows):
             axes.plot([], [], "D", color=INK, markerfacecolor="none", markersize=5, label="paper")
         drawing.legend(loc="outside lower left", ncols=2)
-        return encoded(name, title, drawing)
+        return as_plot(name, title, drawing)
 
 
 def _shift(line: MethodLine, preset: str) -> float:

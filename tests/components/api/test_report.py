@@ -24,7 +24,7 @@ def test_the_numbers_are_those_of_the_command(
     fitted: ml.Learner, replayed: ml.BanditLog, tmp_path: Path, dr_model: str
 ) -> None:
     from multilogger.components.api.log_files import rows_table
-    from multilogger.components.evaluation.loss_models.opening import DrModel
+    from multilogger.components.evaluation.loss_models.registry import DrModel
 
     few = replayed.take(np.flatnonzero(replayed.context < 90))
     fitted.save(tmp_path / "policy")

@@ -24,7 +24,7 @@ from multilogger.components.estimators.ips import (
 from multilogger.components.estimators.logged_batch import LoggedBatch
 from multilogger.components.estimators.weights import RAW, SELF_NORMALISED, WeightRule, log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog, context_sums, total_sums
-from multilogger.components.evaluation.points import estimates
+from multilogger.components.evaluation.point_estimates import estimates
 from tests.components.estimators.risks import (
     balanced_risk,
     lambda_weighted_doubly_robust,

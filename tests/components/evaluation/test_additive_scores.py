@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import multilogger as ml
-from multilogger.components.evaluation.points import ADDITIVE
+from multilogger.components.evaluation.point_estimates import ADDITIVE
 
 
 class Sharper:

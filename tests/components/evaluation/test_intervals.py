@@ -21,7 +21,7 @@ from multilogger.components.evaluation.intervals import (
     resample,
 )
 from multilogger.components.evaluation.log_sums import Bounds, WeightKind, sum_up
-from multilogger.components.evaluation.points import Estimators
+from multilogger.components.evaluation.point_estimates import Estimators
 from tests.components.estimators.risks import (
     naive_risk,
 )

@@ -10,7 +10,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
 from multilogger.components.evaluation.loss_models.cross_fitting import LogShape
 from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
-from multilogger.components.evaluation.loss_models.opening import MODELS, DrModel, open_loss_model
+from multilogger.components.evaluation.loss_models.registry import MODELS, DrModel, new_loss_model
 
 SHAPE = LogShape(30, 4, 1.0, np.arange(10) % 5)
 
@@ -26,7 +26,7 @@ SHAPE = LogShape(30, 4, 1.0, np.arange(10) % 5)
     ],
 )
 def test_every_space_has_its_models(space: ActionSpace, kind: DrModel, model: type) -> None:
-    assert isinstance(open_loss_model(space, kind, SHAPE, np.random.default_rng(0)), model)
+    assert isinstance(new_loss_model(space, kind, SHAPE, np.random.default_rng(0)), model)
 
 
 def test_every_space_has_a_ridge_and_a_network() -> None:
@@ -37,4 +37,4 @@ def test_every_space_has_a_ridge_and_a_network() -> None:
 def test_a_model_of_other_actions_is_refused() -> None:
     message = "'additive' of dr is not for actions of kind 'one-of'; choose one of ridge, network"
     with pytest.raises(BadInput, match=message):
-        open_loss_model(OneOf(4), DrModel.ADDITIVE, SHAPE, np.random.default_rng(0))
+        new_loss_model(OneOf(4), DrModel.ADDITIVE, SHAPE, np.random.default_rng(0))

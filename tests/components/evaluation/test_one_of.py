@@ -25,9 +25,9 @@ from multilogger.components.evaluation.context_logits import ContextLogits
 from multilogger.components.evaluation.context_sums import ScoredLog, context_sums, total_sums
 from multilogger.components.evaluation.evaluation import Request, evaluate_policy
 from multilogger.components.evaluation.intervals import Interval
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.max_weights import greedy_log_propensity, known_max_weights
-from multilogger.components.evaluation.points import estimates
+from multilogger.components.evaluation.point_estimates import estimates
 from multilogger.components.evaluation.score_log import ModelChoice, Scored, score_log
 from multilogger.components.log.files import open_log_files
 from multilogger.components.log.schema import log_file, log_schema, to_table

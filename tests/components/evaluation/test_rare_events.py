@@ -10,7 +10,7 @@ from multilogger.components.evaluation.evaluation import EstimateRow
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.log_sums import LogSums, LossOrGain, sum_up
 from multilogger.components.evaluation.max_weights import bounds_of
-from multilogger.components.evaluation.points import Estimators
+from multilogger.components.evaluation.point_estimates import Estimators
 from multilogger.components.evaluation.rare_events import (
     RareEvents,
     WeighedEvents,

@@ -15,10 +15,10 @@ from multilogger.components.errors import BadInput
 from multilogger.components.log.actions import (
     ActionReader,
     check_ids,
-    choices,
     id_column,
     ids_of,
     number_ids,
+    one_of_decisions,
     places_of,
     size_word,
     stated_actions,
@@ -129,10 +129,10 @@ def test_bad_actions(call: Any, message: str) -> None:
 
 
 def test_numbers_worked_by_hand() -> None:
-    decisions = choices(pa.chunked_array([["tea", "jam"], ["tea"]]), None, "the log")
+    decisions = one_of_decisions(pa.chunked_array([["tea", "jam"], ["tea"]]), None, "the log")
     assert decisions.action.tolist() == [1, 0, 1]
     assert (decisions.names, decisions.space) == (("jam", "tea"), OneOf(2))
-    listed = choices(pa.chunked_array([[10, 2]]), [10, 3, 2], "the log")
+    listed = one_of_decisions(pa.chunked_array([[10, 2]]), [10, 3, 2], "the log")
     assert (listed.action.tolist(), listed.names) == ([0, 2], (10, 3, 2))
 
 
@@ -218,7 +218,7 @@ def test_lists_of_any_library() -> None:
 )
 def test_bad_columns(values: Any, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        choices(id_column(values, "action"), None, "the log")
+        one_of_decisions(id_column(values, "action"), None, "the log")
     assert message in str(caught.value)
 
 

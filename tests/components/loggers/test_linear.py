@@ -12,7 +12,7 @@ from multilogger.components.datasets.registry import find_dataset
 from multilogger.components.datasets.svmlight import read_svmlight
 from multilogger.components.errors import BadInput
 from multilogger.components.loggers.crf import fit_crf
-from multilogger.components.loggers.linear import LinearPolicy, load_policies, sample_rows, save_policies
+from multilogger.components.loggers.linear import LinearPolicy, load_policies, random_share, save_policies
 
 
 def logistic_problem(rng: np.random.Generator, rows: int = 400) -> LabelledData:
@@ -58,7 +58,7 @@ def test_alpha_scales_the_bias_too() -> None:
 
 
 def test_sample_rows_is_a_share_without_repeats(rng: np.random.Generator) -> None:
-    rows = sample_rows(1500, 0.2, rng)
+    rows = random_share(1500, 0.2, rng)
     assert len(rows) == len(set(rows.tolist())) == 300
     assert np.all(np.diff(rows) > 0)
 
@@ -91,7 +91,7 @@ def test_logger_rows_meet_the_measured_figures(
     test = read_svmlight(real_mirror / spec.test_file, spec, spec.n_test)
     rows = []
     for seed in range(5):
-        weights = fit_crf(train.take(sample_rows(train.rows, 0.2, np.random.default_rng(seed))), C)
+        weights = fit_crf(train.take(random_share(train.rows, 0.2, np.random.default_rng(seed))), C)
         policies = [LinearPolicy(weights, alpha) for alpha in (0.05, 2.0)]
         rows.append([expected_hamming(p.logits(test.x), test.y).mean() for p in policies])
     np.testing.assert_allclose(np.mean(rows, axis=0), [first, second], rtol=0.02)

@@ -33,7 +33,7 @@ def test_a_sample_keeps_no_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyP
     actions = ActionReader(OneOf(long_log.ACTIONS), files.dataset.schema, "action", None)
     reader = Reader(files, load_policy(tmp_path / "policy"), actions, (0, 1, 2), 1.0)
     monkeypatch.setattr(fitting, "SAMPLE_ROWS", 200)
-    (kept,) = fitting.sample_rows(reader, log_parts(files))
+    (kept,) = fitting.rows_to_fit(reader, log_parts(files))
     assert len(kept) == 200
     held = list(arrays(kept))
     assert len(held) >= 10

@@ -9,8 +9,8 @@ import torch
 
 from multilogger.components.errors import BadInput
 from multilogger.components.policies import large_arrays, networks
+from multilogger.components.policies.feature_scaling import BLOCK_ROWS, moments, scaled
 from multilogger.components.policies.large_arrays import empty_floats
-from multilogger.components.policies.moments import BLOCK_ROWS, moments, scaled
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork, network_logits
 

@@ -68,7 +68,7 @@ def test_sweeps_of_the_printed_settings_keep_the_printed_constraint() -> None:
 def test_every_choice_differs_from_the_default(preset: str) -> None:
     cells, own = plan_of("choices", Scope(seeds=1, presets=(preset,)))["choices"], CHOICES[preset]
     assert [(c.method, c.choice) for c in cells] == [(m, name) for m in own for name in own[m]]
-    assert len({c.steps()["evaluate"] for c in cells}) == len(cells)
+    assert len({c.pipeline()["evaluate"] for c in cells}) == len(cells)
 
 
 def test_choices_are_changes_of_presets_that_they_know() -> None:

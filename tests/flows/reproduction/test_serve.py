@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.pipelines.learn import learn
 from multilogger.flows.reproduction.plan import check_plan
 from multilogger.flows.reproduction.reproduce import reproduce
@@ -182,7 +182,7 @@ def test_bad_schedules(given: dict[str, str], message: str) -> None:
 
 def parameters(target: str = "table2", dataset: str = "digits", mirror: str | None = None) -> dict[str, Any]:
     typed = reproduce_parameters(
-        target, [dataset], None, 3, ["tuned"], mirror, Path("out"), ["tau=2"], Running(1)
+        target, [dataset], None, 3, ["tuned"], mirror, Path("out"), ["tau=2"], RunnerChoice(1)
     )
     check_plan(typed)
     return from_any_folder(typed)

@@ -53,16 +53,16 @@ def test_axes_meet_in_one_point_that_runs_once(method: str) -> None:
         bases = [
             at(cells, method, axis, AXES[axis].base, objective) for axis in ("passes", "alpha", "labels")
         ]
-        assert len({cell.steps()["evaluate"] for cell in bases}) == 1
+        assert len({cell.pipeline()["evaluate"] for cell in bases}) == 1
     printed = at(cells, method, "passes", "4", "printed")
     first = AXES["objective"].base
     assert key_settings(at(cells, method, "objective", first, first)) == key_settings(printed)
     ours = at(cells, method, "passes", "4", "ours")
-    assert at(cells, method, "objective", "whole shift, cut", "ours").steps() == ours.steps()
+    assert at(cells, method, "objective", "whole shift, cut", "ours").pipeline() == ours.pipeline()
     for cell in (ours, printed):
         scope = Scope(datasets=("yeast",), methods=(method,), seeds=1, presets=(cell.preset,))
         (table2,) = plan_of("table2", scope)["table2"]
-        assert cell.steps() == table2.steps()
+        assert cell.pipeline() == table2.pipeline()
 
 
 def test_steps_change_the_objective_and_keep_the_printed_constraint() -> None:
@@ -85,7 +85,7 @@ def test_steps_change_the_objective_and_keep_the_printed_constraint() -> None:
     numbers = [cell.chosen()["learn"].params() for cell in cells if cell.method.endswith("-reg")]
     assert len({(n["kappa"], n["inner_iterations"], n["tau"]) for n in numbers}) == 1
     assert {n["clip"] for n in numbers if n["weights"] == "clip"} == {30.0}
-    assert len({cell.steps()["evaluate"] for cell in cells if cell.method == "wcrm"}) == 1
+    assert len({cell.pipeline()["evaluate"] for cell in cells if cell.method == "wcrm"}) == 1
 
 
 def test_levels_reach_the_log() -> None:

@@ -16,10 +16,12 @@ from multilogger.flows.pipelines.held_out import held_out_lines, held_out_rows, 
 from multilogger.flows.pipelines.registered_logs import registered_logs, with_registered_log
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
+from multilogger.flows.study.plan import study_cells
 from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, study_rows
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.estimate import HeldOut, WithInterval
+from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from tests.tasks.own_log.shop import shop_frame
 
 Cli = Callable[..., CompletedProcess[str]]
@@ -59,6 +61,39 @@ def test_from_a_log_to_a_champion(cli: Cli, store_root: Path, tmp_path: Path) ->
     )
     assert refused.returncode == 2
     assert "has no column 'clicks'; name one of its own with --reward" in refused.stderr
+
+
+def test_a_wrong_input_of_all_cells_is_that_of_the_command(typed: Cli, tmp_path: Path) -> None:
+    """Some options can only be held against the rows, when cells have begun; they are wrong all the same."""
+    shop_frame(300).to_parquet(tmp_path / "shop.parquet")
+    (tmp_path / "columns.toml").write_text(MAPPING)
+    words = ["study", "--logs", str(tmp_path / "shop.parquet"), "--columns", str(tmp_path / "columns.toml")]
+    words += ["--method", "weighted", "--seeds", "1", "--out", str(tmp_path / "study")]
+    refused = typed(*words, "--all-actions", "jam,pie")
+    assert refused.returncode == 2, refused.stderr
+    assert refused.stderr.splitlines()[-1].startswith("multilogger: ")
+    assert "'tea'" in refused.stderr.splitlines()[-1]
+    assert not (tmp_path / "study" / "study.html").exists()
+
+
+def test_a_setting_that_no_method_reads_is_refused() -> None:
+    with pytest.raises(ml.BadInput, match=r"none of these methods reads learn\.kappa; leave it out, or name"):
+        study_cells("digits", ["weighted", "naive"], 1, "tuned", None, {"learn.kappa": 1.0})
+    assert study_cells("digits", ["weighted", "naive-reg"], 1, "tuned", None, {"learn.kappa": 1.0})
+
+
+def test_a_log_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its files say is in the settings that the command hands to the flow."""
+    shop_frame(300).to_parquet(tmp_path / "shop.parquet")
+    columns = {"action": "item_id", "reward": "click", "features": "user_*"}
+    typed_settings = {f"import-log.{name}": column for name, column in columns.items()}
+    typed_settings["import-log.logs"] = str(tmp_path / "shop.parquet")
+    known = study_cells("shop", ["weighted"], 1, "auto", None, typed_settings)[0].settings
+    monkeypatch.setattr(ImportLogSettings, "open", lambda _: pytest.fail("the files are looked at again"))
+    again = study_cells("shop", ["weighted"], 1, "auto", None, known)[0]
+    assert again.settings == known
+    said = [command_of("shop", ["weighted"], 1, "auto", None, s) for s in (typed_settings, known)]
+    assert said[0] == said[1]
 
 
 def held_out(low: float, high: float, trusted: bool = True) -> HeldOut:

@@ -10,9 +10,9 @@ from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTa
 from prefect_dask.task_runners import DaskTaskRunner
 
 from multilogger.flows.pipelines.cells import Cell
-from multilogger.flows.pipelines.pipeline import pipeline_settings
 from multilogger.flows.pipelines.prepare import prepare
-from multilogger.flows.pipelines.steps import PREPARE, prepare_steps
+from multilogger.flows.pipelines.settings import pipeline_settings
+from multilogger.flows.pipelines.wiring import PREPARE, prepare_pipeline
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.execution import Surroundings
 from multilogger.tasks.engine.runner import Lookup, stage_task
@@ -34,10 +34,14 @@ def submit_stages() -> Artifact:
     run_id = Tracker(store).start("digits", "runners", lock, {})
     surroundings = Surroundings(root=store.root, dataset="digits", seed=0, flow_run_id=run_id)
     made: dict[str, Artifact] = {}
-    for name, step in prepare_steps(pipeline_settings(PREPARE, "digits", 0)).items():
+    for name, planned in prepare_pipeline(pipeline_settings(PREPARE, "digits", 0)).items():
         if name != "reduce":  # digits are narrow
-            inputs = {label: made.get(source.stage.name, made["download"]) for label, source in step.inputs}
-            future = stage_task(step.stage, store).submit(step.stage, step.settings, inputs, surroundings)
+            inputs = {
+                label: made.get(source.stage.name, made["download"]) for label, source in planned.inputs
+            }
+            future = stage_task(planned.stage, store).submit(
+                planned.stage, planned.settings, inputs, surroundings
+            )
             result = future.result()
             assert isinstance(result, Artifact)
             made[name] = result
@@ -61,14 +65,14 @@ def test_runner_does_not_change_a_byte(
 def test_finds_what_prefect_would_take_from_its_cache_and_nothing_else(
     store_root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = Cell(dataset="digits", method="naive", preset="auto").steps()["replay"]  # `prepare` makes that
+    log = Cell(dataset="digits", method="naive", preset="auto").pipeline()["replay"]  # `prepare` makes that
     store = Store(store_root)
     assert Lookup(store).find(log) is None
     made = prepare().outcomes["replay"].artifact
     found = Lookup(store).find(log)
     assert found == made
-    assert Lookup(store).find(Cell(dataset="digits", method="naive").steps()["evaluate"]) is None
-    assert Lookup(store).find(Cell(dataset="digits", method="naive", seed=1).steps()["replay"]) is None
+    assert Lookup(store).find(Cell(dataset="digits", method="naive").pipeline()["evaluate"]) is None
+    assert Lookup(store).find(Cell(dataset="digits", method="naive", seed=1).pipeline()["replay"]) is None
 
     (made.folder / "summary.json").write_text("{}")
     assert Lookup(store).find(log) is None

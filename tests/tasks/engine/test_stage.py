@@ -7,7 +7,7 @@ from prefect.context import TaskRunContext
 
 from multilogger.tasks.engine.artifact import Artifact, FileEntry
 from multilogger.tasks.engine.runner import StageKey
-from multilogger.tasks.engine.stage import StageSettings, stage, step
+from multilogger.tasks.engine.stage import StageSettings, plan_stage, stage
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.registry import STAGES
 
@@ -68,8 +68,8 @@ def test_key_ignores_how_the_work_is_done() -> None:
 
 def test_equal_steps_are_equal() -> None:
     source = stage("water", 1)(pour)
-    steps = [step(KNEAD, Dough(), water=step(source, Dough())) for _ in range(2)]
-    assert len(set(steps)) == 1
+    planned = [plan_stage(KNEAD, Dough(), water=plan_stage(source, Dough())) for _ in range(2)]
+    assert len(set(planned)) == 1
 
 
 def pour(settings: Dough, run: StageRun) -> None:
@@ -78,7 +78,7 @@ def pour(settings: Dough, run: StageRun) -> None:
 
 def test_wrong_inputs_are_refused() -> None:
     with pytest.raises(TypeError, match=r"stage 'knead' takes \('water',\), got \(\)"):
-        step(KNEAD, Dough())
+        plan_stage(KNEAD, Dough())
 
 
 def test_declaration_without_run_is_refused() -> None:

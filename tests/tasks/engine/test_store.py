@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.reproduction.scope import reproduce_parameters
 from multilogger.flows.servers.session import flow_session
 from multilogger.flows.terminal.errors import one_line_errors
@@ -33,7 +33,7 @@ def test_a_file_in_the_way_is_refused_before_a_reproduction_begins(tmp_path: Pat
         ):
             refuse(out)
     with pytest.raises(BadInput, match="choose another with --out"):
-        reproduce_parameters("table2", ["digits"], ["crf"], 1, None, None, out, None, Running(1))
+        reproduce_parameters("table2", ["digits"], ["crf"], 1, None, None, out, None, RunnerChoice(1))
 
 
 @pytest.mark.parametrize("mark", ["?", "#"])

@@ -18,10 +18,10 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.log.files import open_log_files
 from multilogger.components.log.memory import densify
 from multilogger.components.log.reading import read_training_log
-from multilogger.components.own_log.context_files import load_contexts
+from multilogger.components.own_log.context_files import read_contexts
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapped_files import mapped_files
-from multilogger.flows.pipelines.pipeline import checked_settings
+from multilogger.flows.pipelines.settings import checked_settings
 from multilogger.flows.study.plan import study_cells
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings
@@ -77,7 +77,7 @@ def test_every_row_is_kept_once_with_what_it_says(shop: Path, tmp_path: Path) ->
 
 def test_contexts_are_the_features_that_the_api_makes(shop: Path, tmp_path: Path) -> None:
     made = imported(shop, tmp_path / "made", test=0.5, validation=0.5)
-    log = read_training_log(made.folder / "log", load_contexts(made.folder / "contexts"))
+    log = read_training_log(made.folder / "log", read_contexts(made.folder / "contexts"))
     frame = shop_frame()
     row = int(np.flatnonzero(np.isclose(np.log(frame["pscore"]), log.log_propensities[0, log.logger[0]]))[0])
     columns = FeatureColumns.from_json(json.loads((made.folder / "columns.json").read_text())["features"])
@@ -119,7 +119,7 @@ def test_a_folder_a_glob_and_csv_are_the_same_log(tmp_path: Path) -> None:
 
 def test_by_time_test_is_last(shop: Path, tmp_path: Path) -> None:
     made = imported(shop, tmp_path / "made", split_by="time", time="at", features="user_age,at", test=0.2)
-    ages = [densify(load_contexts(made.folder / part / "contexts"))[:, 2] for part in ("", "test")]
+    ages = [densify(read_contexts(made.folder / part / "contexts"))[:, 2] for part in ("", "test")]
     rows, test = rows_of(made), rows_of(made, "test")
     assert len(test) == 120
     assert ages[0].max() == ages[1].min() == ages[1].max() == 1.0  # later than the log counts as its end
@@ -148,7 +148,7 @@ def test_rows_of_a_context_stay_together(visits: Any, tmp_path: Path) -> None:
     assert rows["context"].value_counts().eq(2).all()
     assert test["context"].value_counts().eq(2).all()
     assert rows["context"].nunique() + test["context"].nunique() == 300
-    assert load_contexts(made.folder / "contexts").shape[0] == rows["context"].nunique()
+    assert read_contexts(made.folder / "contexts").shape[0] == rows["context"].nunique()
 
 
 def test_label_vectors(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_many_words_are_kept_sparse(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "shop.parquet")
     made = imported(tmp_path / "shop.parquet", tmp_path / "made", max_categories=20, hash_width=64)
     assert json.loads((made.folder / "dataset.json").read_text())["sparse"]
-    assert densify(load_contexts(made.folder / "contexts")).shape[1] == 10 + 64
+    assert densify(read_contexts(made.folder / "contexts")).shape[1] == 10 + 64
 
 
 FRAME = shop_frame()

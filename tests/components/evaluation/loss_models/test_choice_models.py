@@ -26,7 +26,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     ModelRows,
     draw_folds,
 )
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from tests.components.evaluation.loss_models.choice_rows import (
     ACTIONS,
     CONTEXTS,

@@ -19,7 +19,7 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     draw_folds,
 )
 from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
-from multilogger.components.evaluation.loss_models.opening import DrModel
+from multilogger.components.evaluation.loss_models.registry import DrModel
 
 
 def ridge_problem(rows: int = 4000) -> tuple[Matrix, Actions, Vector]:

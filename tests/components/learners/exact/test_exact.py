@@ -130,7 +130,7 @@ def test_gradient_of_the_lagrangian(log: TrainingLog, quick: EverySetting, objec
     double = {name: getattr(batch, name).double() for name in ("log_denominator", "delta")}
     batch = replace(batch, **double)
     learner.network.eval()
-    learner.taken = learner.measure.snapshot(learner.network(learner.x).detach().numpy())
+    learner.last_snapshot = learner.measure.snapshot(learner.network(learner.x).detach().numpy())
     parameters = tuple(learner.network.parameters())
 
     def value(*changed: torch.Tensor) -> torch.Tensor:

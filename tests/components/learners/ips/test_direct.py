@@ -29,7 +29,7 @@ def test_estimate_of_few_effective_rows_chooses_nothing(log: TrainingLog, quick:
     learner = DirectLearner(log, NAIVE, quick, seed=0)
     learner.run_epoch()
     snapshot = learner.snapshot()
-    rows = max(spread.effective_rows for spread in snapshot.validation_spreads())
+    rows = max(spread.effective_rows for spread in snapshot.validation_weights())
     counts = log.part(validation=True).counts
     assert 10 < rows < counts.max()
     for least, eligible in ((0.0, True), (rows - 1e-6, True), (rows + 1e-6, False)):
@@ -40,6 +40,6 @@ def test_estimate_of_few_effective_rows_chooses_nothing(log: TrainingLog, quick:
 def test_effective_rows_of_equal_weights_are_all_rows(log: TrainingLog, quick: EverySetting) -> None:
     """A logger's own policy has weights of 1 on its rows."""
     snapshot = DirectLearner(log, NAIVE, quick, seed=0).measure.snapshot(log.logger_logits[0])
-    spread = snapshot.validation_spreads()[0]
+    spread = snapshot.validation_weights()[0]
     assert spread.effective_rows == pytest.approx(log.part(validation=True).counts[0])
     np.testing.assert_allclose([spread.mean, spread.largest], 1.0)

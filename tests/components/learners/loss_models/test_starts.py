@@ -178,8 +178,8 @@ def test_the_limit_is_the_same_networks_on_the_true_labels(
     assert log.truth is not None
     settings = replace(quick, ensemble=True, epochs=8, batch_norm=False)
     learned = learn("full-information", log, settings, 0)
-    assert learned.blind is not None
-    brier = float(np.square(learned.blind - log.truth).sum(axis=1).mean())
+    assert learned.blind_chances is not None
+    brier = float(np.square(learned.blind_chances - log.truth).sum(axis=1).mean())
     assert learned.best.validation_score == pytest.approx(brier, rel=1e-5)
     assert brier < float(np.square(log.truth.mean(axis=0) - log.truth).sum(axis=1).mean())
     learned.policy.save(tmp_path)

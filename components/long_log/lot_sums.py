@@ -27,7 +27,7 @@ Smoothed = tuple[SmoothedSides, ...]
 
 
 @dataclass(frozen=True)
-class Lots:
+class LotSummer:
     """Whoever sums up the lots of a log.
 
     `seed` draws its blocks; a lot has about `most` rows; `stack` keeps the temporary folder. Workers that do

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.runner_choice import RunnerChoice
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"runner": "ray"}, "unknown runner 'ray'; choose one of process, dask"),
@@ -23,7 +23,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("given", "message"), REFUSED)
 def test_what_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
-        Running(**given)
+        RunnerChoice(**given)
 
 
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,4 +31,4 @@ def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "prefect_dask"]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(BadInput, match=r"is missing: pip install 'multilogger\[dask\]'$"):
-        Running(runner="dask")
+        RunnerChoice(runner="dask")

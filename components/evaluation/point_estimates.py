@@ -1,8 +1,8 @@
 """Every estimator as a function of sums over rows, for the log itself and for any number of resamples.
 
 naive, weighted and balanced are those of sections 2.1.1 and 6; `-sn` divides by the weights' own mean,
-`-clipped` cuts weights, `dr` adds a model of the loss. `additive-` has weights
-that add up over labels. In a resample the share of each logger stays n_j / n.
+`-clipped` cuts weights, `dr` adds a model of the loss. `additive-` has weights that add up over labels. In a
+resample the share of each logger stays n_j / n.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,10 @@ from multilogger.components.estimators.lambda_star import LoggerSums, supported_
 from multilogger.components.evaluation.context_sums import Summed, Sums
 from multilogger.components.evaluation.log_sums import LogSums, WeightKind
 
-NAIVE = ("naive", "naive-sn", "naive-clipped")
 WEIGHTED = ("weighted", "weighted-sn", "weighted-clipped")
 BALANCED = ("balanced", "balanced-sn", "balanced-clipped")
+NORMALISED = ("naive-sn", "weighted-sn", "balanced-sn")
+CLIPPED = ("naive-clipped", "weighted-clipped", "balanced-clipped")
 DR = "dr"
 ADDITIVE = ("additive-naive", "additive-weighted", "additive-balanced")
 
@@ -110,11 +111,11 @@ class RowWeights:
 
 def row_weights(name: str, sums: LogSums, estimators: Estimators, shares: Mapping[str, Vector]) -> RowWeights:
     """Of the estimator of that name; `shares` are those of `weighted` and `weighted-clipped`."""
-    kind, counts = kind_of(name, estimators.balanced), estimators.counts
+    kind, counts = weights_of(name, estimators.balanced), estimators.counts
     share: Vector | None = None
     if name == "additive-weighted":
         share = estimators.additive
-    elif name.startswith("weighted") or (name == DR and not estimators.balanced):
+    elif name in WEIGHTED or (name == DR and not estimators.balanced):
         share = shares.get(name, shares["weighted"])
     factor = np.ones(len(counts)) if share is None else share * counts.sum() / counts
     return RowWeights(
@@ -126,10 +127,10 @@ def row_weights(name: str, sums: LogSums, estimators: Estimators, shares: Mappin
     )
 
 
-def kind_of(name: str, balanced: bool) -> WeightKind:
+def weights_of(name: str, balanced: bool) -> WeightKind:
     """The weights of an estimator."""
     if name in ADDITIVE:
         return WeightKind.ADDITIVE_AVERAGE if name == "additive-balanced" else WeightKind.ADDITIVE
-    average = balanced and (name.startswith("balanced") or name == DR)
+    average = balanced and (name in BALANCED or name == DR)
     kind = WeightKind.AVERAGE if average else WeightKind.OWN
-    return WeightKind(kind + 1) if name.endswith("clipped") else kind
+    return WeightKind(kind + 1) if name in CLIPPED else kind

@@ -59,10 +59,10 @@ def open_loss_model(log: LearnerLog, truth: bool = False, every_row: bool = Fals
     if truth:
         return _right_actions(log, figures)
     share = log.rows / log.contexts
-    return LossModelView(rows, figures, MODELS[log.space.name], log.space, best_logger(log), share)
+    return LossModelView(rows, figures, MODELS[log.space.name], log.space, best_logger_logits(log), share)
 
 
-def best_logger(log: LearnerLog) -> Matrix | None:
+def best_logger_logits(log: LearnerLog) -> Matrix | None:
     """The logits (m, size) of the logger with the lowest mean loss on training rows, if they are known."""
     if not log.logger_logits:
         return None
@@ -79,7 +79,7 @@ def _right_actions(log: LearnerLog, figures: LossFigures) -> LossModelView:
         raise BadInput("full information needs the right actions, got a log without truth; fill it in")
     if log.space.action_shape:
         known = TruthFigures(figures, log.truth)
-        return LossModelView(log.truth, known, LabelsModel, log.space, best_logger(log))
+        return LossModelView(log.truth, known, LabelsModel, log.space, best_logger_logits(log))
     return LossModelView(PairSums.of_truth(log.truth), figures, ChoiceModel, log.space)
 
 

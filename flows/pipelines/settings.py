@@ -8,12 +8,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from multilogger.components.errors import BadInput, short
-from multilogger.components.learners.methods import all_settings, unread
+from multilogger.components.learners.methods import all_settings, reads, unread
 from multilogger.components.loggers.replay import SplitBy
-from multilogger.flows.pipelines.steps import PipelineSettings
+from multilogger.flows.pipelines.wiring import PipelineSettings
 from multilogger.tasks.download import DownloadSettings
 from multilogger.tasks.engine.stage import StageSettings
-from multilogger.tasks.learn_settings import LearnSettings, check_actions, check_loggers, check_own_log
+from multilogger.tasks.learn_settings import (
+    LearnSettings,
+    check_own_log,
+    check_reference_logger,
+    check_takes_actions,
+)
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
 from multilogger.tasks.reduce import ReduceSettings
 from multilogger.tasks.registry import STAGES
@@ -24,6 +29,8 @@ NAMED_BY = {"learn.method": "--method", "learn.preset": "--preset", "learn.actio
 """Settings that have an option of their own, which names the run as well."""
 SPLIT_OF_PRESET = dict.fromkeys(("paper", "printed-objective", "tuned"), SplitBy.ROW)
 """What validation rows are drawn from where it is not set: these presets keep to rows, as the paper does."""
+FOUND_IN_LOG = ("digest", "kind", "actions")
+"""Settings of `import-log` that its files say."""
 
 
 def flat(settings: PipelineSettings) -> dict[str, Any]:
@@ -97,6 +104,22 @@ def check_read(chosen: PipelineSettings, typed: Mapping[str, Any]) -> None:
         raise BadInput(f"{'; '.join(wrong)}; leave it out, or take another method")
 
 
+def check_read_by_some(methods: Sequence[str], typed: Mapping[str, Any]) -> None:
+    """Refuse a setting of `learn` that was typed for methods of which none reads it."""
+    for name in typed:
+        owner, _, setting = name.partition(".")
+        own = owner == "learn" and setting in all_settings()
+        if own and not any(reads(method, setting) for method in methods):
+            raise BadInput(f"none of these methods reads {name}; leave it out, or name other methods")
+
+
+def settled(typed: Mapping[str, Any], chosen: PipelineSettings) -> dict[str, Any]:
+    """The typed settings with what was found in a person's own log, whose files are not looked at again."""
+    log = chosen.get("import-log")
+    known = {} if log is None else log.params()
+    return {**typed, **{f"import-log.{name}": known[name] for name in FOUND_IN_LOG if known.get(name)}}
+
+
 def _check_together(built: PipelineSettings) -> None:
     """What stages need of each other's settings, said now and not after the loggers are trained."""
     data, reduced, loggers, replay, learn = (
@@ -105,14 +128,14 @@ def _check_together(built: PipelineSettings) -> None:
     if isinstance(data, DownloadSettings) and isinstance(reduced, ReduceSettings):
         reduced.check_actions(data.actions)
     if isinstance(data, DownloadSettings) and isinstance(learn, LearnSettings):
-        check_actions(learn.method, data.dataset, data.actions)
+        check_takes_actions(learn.method, data.dataset, data.actions)
     if isinstance(own := built.get("import-log"), ImportLogSettings) and isinstance(learn, LearnSettings):
-        check_actions(learn.method, own.dataset, str(own.kind))
+        check_takes_actions(learn.method, own.dataset, str(own.kind))
         check_own_log(learn.method, own.dataset)
     if isinstance(loggers, TrainLoggersSettings) and isinstance(replay, ReplaySettings):
         replay.passes_of(len(loggers.alphas))
     if isinstance(loggers, TrainLoggersSettings) and isinstance(learn, LearnSettings):
-        check_loggers(learn, len(loggers.alphas))
+        check_reference_logger(learn, len(loggers.alphas))
 
 
 def checked_settings(stage: str, values: Mapping[str, Any]) -> StageSettings:

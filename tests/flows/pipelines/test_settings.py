@@ -1,8 +1,8 @@
 import pytest
 
 from multilogger.components.errors import BadInput
-from multilogger.flows.pipelines.pipeline import flat, parse_assignments, pipeline_settings
-from multilogger.flows.pipelines.steps import LEARN, PREPARE
+from multilogger.flows.pipelines.settings import flat, parse_assignments, pipeline_settings
+from multilogger.flows.pipelines.wiring import LEARN, PREPARE
 
 
 def test_defaults_are_the_papers() -> None:

@@ -58,7 +58,7 @@ MODELS: dict[str, dict[DrModel, Build]] = {
 """By the name of the action space."""
 
 
-def open_loss_model(
+def new_loss_model(
     space: ActionSpace,
     kind: DrModel,
     shape: LogShape,

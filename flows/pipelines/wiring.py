@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from multilogger.components.errors import BadInput
 from multilogger.tasks.download import download
-from multilogger.tasks.engine.stage import StageSettings, Step, step
+from multilogger.tasks.engine.stage import PlannedStage, StageSettings, plan_stage
 from multilogger.tasks.evaluate import evaluate
 from multilogger.tasks.lambda_star import estimate_lambda_star
 from multilogger.tasks.learn import learn_policy
@@ -27,44 +27,43 @@ PipelineSettings = Mapping[str, StageSettings]
 """The settings of every stage, by its name."""
 
 
-def prepare_steps(settings: PipelineSettings) -> dict[str, Step]:
+def prepare_pipeline(settings: PipelineSettings) -> dict[str, PlannedStage]:
     """From download to bandit logs (section 5.1.1), by stage name, in order."""
-    data = step(download, settings["download"])
-    features = step(reduce, settings["reduce"], data=data)
-    loggers = step(train_loggers, settings["train-loggers"], data=features)
-    log = step(replay, settings["replay"], data=features, loggers=loggers)
+    data = plan_stage(download, settings["download"])
+    features = plan_stage(reduce, settings["reduce"], data=data)
+    loggers = plan_stage(train_loggers, settings["train-loggers"], data=features)
+    log = plan_stage(replay, settings["replay"], data=features, loggers=loggers)
     return {s.stage.name: s for s in (data, features, loggers, log)}
 
 
-def learn_steps(settings: PipelineSettings) -> dict[str, Step]:
+def learn_pipeline(settings: PipelineSettings) -> dict[str, PlannedStage]:
     """`prepare`, then a policy from its log, and what the policy is worth."""
-    prepared = prepare_steps(settings)
+    prepared = prepare_pipeline(settings)
     data, loggers, log = prepared["reduce"], prepared["train-loggers"], prepared["replay"]
-    policy = step(learn_policy, settings["learn"], data=data, loggers=loggers, log=log)
-    shares = step(
-        estimate_lambda_star, settings["lambda-star"], data=data, loggers=loggers, log=log, policy=policy
-    )
-    scores = step(
+    policy = plan_stage(learn_policy, settings["learn"], data=data, loggers=loggers, log=log)
+    shares = plan_stage(estimate_lambda_star, settings["lambda-star"], data=data, log=log, policy=policy)
+    scores = plan_stage(
         evaluate, settings["evaluate"], data=data, loggers=loggers, log=log, policy=policy, shares=shares
     )
     return prepared | {s.stage.name: s for s in (policy, shares, scores)}
 
 
-def import_steps(settings: PipelineSettings) -> dict[str, Step]:
+def import_pipeline(settings: PipelineSettings) -> dict[str, PlannedStage]:
     """From a person's own log to one with all propensities, by stage name, in order."""
-    data = step(import_log, settings["import-log"])
-    log = step(complete_propensities, settings["propensities"], log=data)
+    data = plan_stage(import_log, settings["import-log"])
+    log = plan_stage(complete_propensities, settings["propensities"], log=data)
     return {s.stage.name: s for s in (data, log)}
 
 
-def own_steps(settings: PipelineSettings) -> dict[str, Step]:
+def own_log_pipeline(settings: PipelineSettings) -> dict[str, PlannedStage]:
     """The import, then a policy from the log, and what held-out rows say of it."""
-    imported = import_steps(settings)
+    imported = import_pipeline(settings)
     data, log = imported["import-log"], imported["propensities"]
-    policy = step(learn_policy, settings["learn"], data=data, loggers=log, log=log)
-    inputs = {"data": data, "loggers": log, "log": log, "policy": policy}
-    shares = step(estimate_lambda_star, settings["lambda-star"], **inputs)
-    scores = step(estimate_policy, settings["estimate"], **inputs, shares=shares)
+    policy = plan_stage(learn_policy, settings["learn"], data=data, loggers=log, log=log)
+    shares = plan_stage(estimate_lambda_star, settings["lambda-star"], data=data, log=log, policy=policy)
+    scores = plan_stage(
+        estimate_policy, settings["estimate"], data=data, loggers=log, log=log, policy=policy, shares=shares
+    )
     return imported | {s.stage.name: s for s in (policy, shares, scores)}
 
 
@@ -102,8 +101,8 @@ def stages_with(stage: str, names: Iterable[str]) -> tuple[str, ...]:
     return short if stage in short else long
 
 
-def steps_of(settings: PipelineSettings) -> dict[str, Step]:
+def pipeline_of(settings: PipelineSettings) -> dict[str, PlannedStage]:
     """The pipeline that these settings are of."""
     if "import-log" in settings:
-        return own_steps(settings) if "learn" in settings else import_steps(settings)
-    return learn_steps(settings) if "learn" in settings else prepare_steps(settings)
+        return own_log_pipeline(settings) if "learn" in settings else import_pipeline(settings)
+    return learn_pipeline(settings) if "learn" in settings else prepare_pipeline(settings)

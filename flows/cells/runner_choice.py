@@ -36,7 +36,7 @@ def check_seeds(seeds: int) -> None:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunnerChoice:
     """What a person chose; without an address Dask has a cluster of its own on this machine."""
 
     workers: int = DEFAULT_WORKERS

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilogger.components.reproduction.results import CellResult
-from multilogger.flows.cells.cell_task import CellOutcome, reason_of
-from multilogger.flows.cells.running import Running
+from multilogger.flows.cells.cell_task import CellOutcome
+from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.pipelines.cells import Cell
 from multilogger.flows.pipelines.flow_run import CellPages, flow_run
-from multilogger.flows.pipelines.pipeline import flat
+from multilogger.flows.pipelines.settings import flat
 from multilogger.tasks.engine.progress import open_bar, say, tick_off
 from multilogger.tasks.engine.runner import Lookup
-from multilogger.tasks.engine.stage import Step
+from multilogger.tasks.engine.stage import PlannedStage
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.evaluate import load_evaluation
 
@@ -21,18 +21,21 @@ LOST = "its worker process died (out of memory, or killed)"
 
 @dataclass(frozen=True)
 class CellsDone:
-    """The result of every cell, in their order; how many were run now, and how many were finished already."""
+    """The result of every cell, in their order; how many were run now, and how many were finished already.
+
+    `refusal` says what is wrong where the input of every cell is; it is empty if any cell is finished.
+    """
 
     results: list[CellResult]
     computed: int
     reused: int
+    refusal: str = ""
 
 
-def run_cells(cells: Sequence[Cell], running: Running) -> CellsDone:
+def run_cells(cells: Sequence[Cell], running: RunnerChoice) -> CellsDone:
     """Run what is not finished, and equal cells once."""
     store = Store.current()
-    steps = [cell.steps() for cell in cells]
-    targets = [step[cell.roles.scores] for cell, step in zip(cells, steps, strict=True)]
+    targets = [cell.pipeline()[cell.roles.scores] for cell in cells]
     wanted = dict(zip(targets, cells, strict=True))
     with open_bar("looking for finished cells", len(wanted)) as advance:
         lookup, known = Lookup(store), {}
@@ -50,7 +53,9 @@ def run_cells(cells: Sequence[Cell], running: Running) -> CellsDone:
     pages = CellPages(store)
     results = [_result(cell, known[target], pages) for cell, target in zip(cells, targets, strict=True)]
     succeeded = sum(outcome.evaluation is not None for outcome in known.values())
-    return CellsDone(results, succeeded - reused, reused)
+    errors = [outcome.error for outcome in known.values() if outcome.refused]
+    refusal = errors[0] if errors and len(errors) == len(known) else ""
+    return CellsDone(results, succeeded - reused, reused, refusal)
 
 
 def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
@@ -60,30 +65,30 @@ def _result(cell: Cell, outcome: CellOutcome, pages: CellPages) -> CellResult:
     return cell.result(evaluation, outcome.policy, pages.address(cell.dataset, outcome.evaluation))
 
 
-def _prepare_data(missing: dict[Step, Cell], lookup: Lookup) -> dict[Step, CellOutcome]:
+def _prepare_data(missing: dict[PlannedStage, Cell], lookup: Lookup) -> dict[PlannedStage, CellOutcome]:
     """Download and reduce each dataset once, before the fan-out; the cells of one that fails are given up."""
-    reasons: dict[Step, str] = {}
+    failures: dict[PlannedStage, CellOutcome | None] = {}
     for cell in missing.values():
-        data = cell.steps()[cell.roles.data]
-        if data in reasons or lookup.find(data) is not None:
+        data = cell.pipeline()[cell.roles.data]
+        if data in failures or lookup.find(data) is not None:
             continue
-        reasons[data] = ""
+        failures[data] = None
         try:
             with flow_run("data", cell.dataset, cell.seed, flat(cell.chosen()), tidied=True) as run:
                 run.runner.realise(data)
         except Exception as error:  # the other datasets go on
-            reasons[data] = reason_of(error)
-            say(f"{cell.dataset} · cannot be had: {reasons[data]}")
-    failed = {target: reasons.get(cell.steps()[cell.roles.data], "") for target, cell in missing.items()}
-    return {target: CellOutcome(None, error=reason) for target, reason in failed.items() if reason}
+            failures[data] = failure = CellOutcome.failed(error)
+            say(f"{cell.dataset} · cannot be had: {failure.error}")
+    outcomes = {target: failures.get(cell.pipeline()[cell.roles.data]) for target, cell in missing.items()}
+    return {target: outcome for target, outcome in outcomes.items() if outcome is not None}
 
 
-def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
+def _leaders_first(cells: dict[PlannedStage, Cell]) -> dict[PlannedStage, Cell]:
     """One cell of each log first: two workers that start on the same log would wait for each other."""
-    seen: set[Step] = set()
-    leaders: list[Step] = []
+    seen: set[PlannedStage] = set()
+    leaders: list[PlannedStage] = []
     for target, cell in cells.items():
-        log = cell.steps()[cell.roles.log]
+        log = cell.pipeline()[cell.roles.log]
         if log not in seen:
             seen.add(log)
             leaders.append(target)
@@ -91,9 +96,9 @@ def _leaders_first(cells: dict[Step, Cell]) -> dict[Step, Cell]:
     return {target: cells[target] for target in ranked}
 
 
-def _run_missing(cells: dict[Step, Cell], running: Running) -> dict[Step, CellOutcome]:
+def _run_missing(cells: dict[PlannedStage, Cell], running: RunnerChoice) -> dict[PlannedStage, CellOutcome]:
     """Run cells by the chosen runner; those lost to a worker that died are tried again."""
-    outcomes: dict[Step, CellOutcome] = {}
+    outcomes: dict[PlannedStage, CellOutcome] = {}
     for number in range(MOST_ROUNDS):
         targets = [target for target in cells if target not in outcomes]
         if not targets:

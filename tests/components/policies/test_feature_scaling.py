@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from multilogger.components.log.memory import densify
-from multilogger.components.policies.moments import BLOCK_ROWS, moments, scaled
+from multilogger.components.policies.feature_scaling import BLOCK_ROWS, moments, scaled
 
 
 @pytest.mark.parametrize(

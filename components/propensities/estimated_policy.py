@@ -1,14 +1,19 @@
 """A logger as its rows show it: a regression or a tree, mixed with how often it takes each action."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.datasets.labelled_data import Features
+from multilogger.components.errors import BadInput
 from multilogger.components.loggers.linear import LinearPolicy
 from multilogger.components.propensities.trees import Splits
+
+PARTS = ("weights", "alpha", "mixing", "marginal")  # of each policy in the file
 
 
 @dataclass(frozen=True)
@@ -63,3 +68,34 @@ def chances(p: Matrix, action: Actions, space: ActionSpace) -> Matrix:
     if space.action_shape:
         return np.where(action == 1, p, 1.0 - p)
     return np.asarray(p[np.arange(len(action)), action][:, None])
+
+
+def save_estimated(path: Path, policies: Sequence[EstimatedPolicy]) -> None:
+    """Write the policies of the loggers, in their order, to one safetensors file."""
+    from safetensors.numpy import save_file
+
+    tensors = {}
+    for j, policy in enumerate(policies):
+        if policy.splits is not None:
+            raise BadInput("a policy of a tree cannot be saved; estimate with settings without leaves")
+        tensors[f"{j}/weights"] = np.ascontiguousarray(policy.linear.weights)
+        tensors[f"{j}/alpha"] = np.array([policy.linear.alpha])
+        tensors[f"{j}/mixing"] = np.array([policy.mixing])
+        tensors[f"{j}/marginal"] = np.ascontiguousarray(policy.marginal)
+    save_file(tensors, path)
+
+
+def load_estimated(path: Path, space: ActionSpace) -> tuple[EstimatedPolicy, ...]:
+    """Read what `save_estimated` wrote."""
+    from safetensors.numpy import load_file
+
+    tensors = load_file(path)
+    return tuple(
+        EstimatedPolicy(
+            LinearPolicy(tensors[f"{j}/weights"], float(tensors[f"{j}/alpha"][0])),
+            float(tensors[f"{j}/mixing"][0]),
+            tensors[f"{j}/marginal"],
+            space,
+        )
+        for j in range(len(tensors) // len(PARTS))
+    )
