@@ -1,5 +1,6 @@
 """Rows of bandit logs with the log-probabilities that every estimator needs."""
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,13 @@ class LoggedBatch:
         if self.log_propensities is not None:
             _check_all_loggers(self, self.log_propensities)
         _check_loggers(self.logger, self.loggers)
+
+    def under(self, log_target: Vector) -> "LoggedBatch":
+        """The same rows, which were checked, under another policy."""
+        _check_log_target(log_target)
+        other = copy(self)
+        object.__setattr__(other, "log_target", log_target)
+        return other
 
     @property
     def rows(self) -> int:

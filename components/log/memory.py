@@ -127,11 +127,17 @@ class SideRows:
 
         `normaliser` (m,) is the space's `log_normaliser` of the logits, where it is known.
         """
+        log_target = self.space.log_probability_at(logits, self.context, self.action, normaliser)
+        return self._as_logged.under(log_target)
+
+    @cached_property
+    def _as_logged(self) -> LoggedBatch:
+        """These rows under their own loggers, checked once for all policies."""
         return LoggedBatch(
             logger=self.logger,
             delta=self.delta,
             log_propensity=self.log_propensity,
-            log_target=self.space.log_probability_at(logits, self.context, self.action, normaliser),
+            log_target=self.log_propensity,
             max_loss=self.space.largest_loss,
             log_propensities=self.log_propensities,
         )

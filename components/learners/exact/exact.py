@@ -54,7 +54,7 @@ class ExactLearner(RiskLearner):
     ) -> None:
         check_loggers_known(log.logger_logits, f"{objective.name}-exact")
         measure = open_measure(log, objective, rules_of(settings, settings.kappa))
-        super().__init__(log, measure, settings, seed, betas=BETAS, fused=True)
+        super().__init__(log, measure, settings, seed, BETAS)
         self.objective, self.rows = objective, open_contexts(log, objective, settings, seed, self.generator)
         known = self.space.known_loggers(log.logger_logits)
         judged, self.judged_counts = measure.averaged or (known, measure.counts)
@@ -76,15 +76,15 @@ class ExactLearner(RiskLearner):
         for _ in range(self.settings.passes_per_epoch):
             for batch in self.rows.epoch():
                 logits = self.network(self.x.index_select(0, batch.contexts))
-                loss = self.risk(logits, batch, lambdas, shift)
-                if not self.warming_up:
-                    excess = self.constraint(logits, batch, log_shares) - self.bound
-                    loss = self.multiplier.descended(loss, excess)
-                    self.pulls += bool(self.multiplier.pull(excess.detach()) > 0)
+                risk = self.risk(logits, batch, lambdas, shift)
                 self.steps += 1
-                self.optimiser.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                self.optimiser.step()
+                if self.warming_up:
+                    self.optimiser.descend(risk)
+                    continue
+                constraint = self.constraint(logits, batch, log_shares)
+                factors = self.multiplier.factors(constraint.detach() - self.bound)
+                self.pulls += bool(factors.excess > 0)
+                self.optimiser.descend(risk, constraint, factors=factors)
         self.finished += 1
         if not self.warming_up:
             self.multiplier = self.multiplier.after(self.excess())

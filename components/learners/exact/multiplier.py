@@ -13,6 +13,7 @@ until g is 0, or stays at 0 where the constraint never binds, and leaves R alone
 import itertools
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -66,6 +67,13 @@ def log_terms(log_moments: Tensor, log_shares: Tensor, average: bool) -> Tensor:
 LARGEST_EXCESS = 1.0  # g counts as no more: a start far outside must not wind the multiplier up
 
 
+class Factors(NamedTuple):
+    """What the gradients of the risk and of the excess are multiplied by."""
+
+    risk: Tensor
+    excess: Tensor
+
+
 @dataclass(frozen=True)
 class Multiplier:
     """mu >= 0 and the rate r at which it moves."""
@@ -78,20 +86,16 @@ class Multiplier:
         step = max(-LARGEST_EXCESS, min(LARGEST_EXCESS, excess))
         return Multiplier(max(0.0, self.value + self.rate * step), self.rate)
 
-    def lagrangian(self, risk: Tensor, excess: Tensor) -> Tensor:
-        """L at a risk and a constraint value g, both scalars; a line takes over where the pull is bounded."""
-        inside = excess.clamp_max(LARGEST_EXCESS)
-        pull = self.pull(excess)
-        return risk + (pull.square() - self.value**2) / (2.0 * self.rate) + pull * (excess - inside)
-
     def pull(self, excess: Tensor) -> Tensor:
-        """max(0, mu + r g), the factor of the gradient of g in that of L."""
+        """max(0, mu + r g), the factor of the gradient of g in that of L; far outside it is bounded."""
         return (self.value + self.rate * excess.clamp_max(LARGEST_EXCESS)).clamp_min(0.0)
 
-    def descended(self, risk: Tensor, excess: Tensor) -> Tensor:
-        """L / (1 + pull), whose gradient is a mean of those of R and g.
+    def factors(self, excess: Tensor) -> Factors:
+        """Those of the gradients of R and g in that of L / (1 + pull), a mean of the two.
 
         Choice: the direction is that of L. Undivided, the large gradients of a policy far outside would stay
         in Adam's second moment and slow all that follows.
         """
-        return self.lagrangian(risk, excess) / (1.0 + self.pull(excess.detach()))
+        pull = self.pull(excess)
+        risk = 1.0 / (1.0 + pull)
+        return Factors(risk, risk * pull)

@@ -22,6 +22,7 @@ from multilogger.components.learners.reg.divergence_estimator import (
 from multilogger.components.learners.reg.draws import Draws, float_logits, open_draws
 from multilogger.components.learners.reg.method import RegSettings, WeightedRegSettings
 from multilogger.components.learners.reg.variational import VariationalEstimator
+from multilogger.components.learners.training.adam import FusedAdam
 from multilogger.components.learners.training.measure import Measure
 from multilogger.components.learners.training.objectives import Objective, constraint_shares, rules_of
 from multilogger.components.learners.training.record import EpochRecord
@@ -78,7 +79,7 @@ class Constraint:
             else VariationalEstimator(samples, log.features, log.space.size, settings)
         )
         self.parameters = list(network.parameters())
-        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.regulariser_rate, fused=True)
+        self.optimiser = FusedAdam(self.parameters, settings.regulariser_rate)
         self.coefficients = torch.ones(samples.divergences) / samples.divergences
         self.average = torch.zeros(samples.divergences)
         self.estimates, self.pulls, self.estimates_before = 0, 0, 0
@@ -110,11 +111,11 @@ class Constraint:
     def pull(self) -> None:
         """Algorithm 2, step 4: the policy descends the divergence."""
         self.pulls += 1
-        self.optimiser.zero_grad()
+        self.optimiser.forget_gradients()
         objective = self.estimator.objective(self.coefficients)
         # The estimator's own weights take their step elsewhere, so their gradients are not worked out.
         objective.backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.optimiser.take_step()
 
     def pulled(self) -> float:
         """The share of this epoch's estimates at which the constraint did not hold and moved the policy."""

@@ -12,6 +12,7 @@ from multilogger.components.errors import BadInput
 from multilogger.components.learners.reg.discriminators import Discriminators
 from multilogger.components.learners.reg.divergence_estimator import Samples
 from multilogger.components.learners.reg.method import ConstraintSettings
+from multilogger.components.learners.training.adam import FusedAdam
 from multilogger.components.learners.training.state import (
     State,
     module_state,
@@ -61,7 +62,7 @@ class VariationalEstimator:
             samples.divergences, features, actions, settings.discriminator_size, samples.generator
         )
         self.parameters = list(self.discriminators.parameters())
-        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.discriminator_rate, fused=True)
+        self.optimiser = FusedAdam(self.parameters, settings.discriminator_rate)
         nothing = torch.empty(0)
         self.contexts, self.relaxed, self.real = nothing, nothing, nothing
 
@@ -78,14 +79,14 @@ class VariationalEstimator:
         values = variational_value(
             *self.discriminators.actions(contexts, self.samples.space.whole(self.relaxed), self.real)
         )
-        self.optimiser.zero_grad()
+        self.optimiser.forget_gradients()
         (-values.sum()).backward(inputs=self.parameters)  # type: ignore[no-untyped-call]
         self.contexts = contexts.detach()
         return values.detach()
 
     def step(self) -> None:
         """Algorithm 2, step 5, on the samples of the last estimate."""
-        self.optimiser.step()
+        self.optimiser.take_step()
 
     def objective(self, coefficients: Tensor) -> Tensor:
         """sum_j c_j F(theta, w^j) (Algorithm 2, step 4), but for what the policy cannot move.

@@ -36,7 +36,7 @@ class BatchLearner(RiskLearner):
         rules: Rules | None = None,
     ) -> None:
         measure = open_measure(log, objective, rules or rules_of(settings))
-        super().__init__(log, measure, settings, seed, fused=True)
+        super().__init__(log, measure, settings, seed)
         self.objective, self.rows = objective, open_rows(log, objective, settings, seed, self.generator)
 
     def run_epoch(self) -> None:
@@ -46,13 +46,10 @@ class BatchLearner(RiskLearner):
         shift = self.update_shares()
         shares = torch.from_numpy(self.shares.astype(np.float32))
         self.start_epoch()
+        self.network.train()
         for _ in range(self.settings.passes_per_epoch):
             for rows in self.rows.epoch():
-                self.network.train()
-                risk = self.batch_risk(rows, shares, shift)
-                self.optimiser.zero_grad()
-                risk.backward()  # type: ignore[no-untyped-call]
-                self.optimiser.step()
+                self.optimiser.descend(self.batch_risk(rows, shares, shift))
                 self.after_step()
 
     def start_epoch(self) -> None:

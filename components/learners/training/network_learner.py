@@ -8,7 +8,6 @@ where weights are about 1.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.space import TorchSpace
+from multilogger.components.learners.training.adam import BETAS, FusedAdam
 from multilogger.components.learners.training.measure import Example, Measure, Snapshot
 from multilogger.components.learners.training.objectives import Objective, Rules
 from multilogger.components.learners.training.row_measures import MemoryMeasure, StreamedMeasure
@@ -48,13 +48,6 @@ def open_measure(log: LearnerLog, objective: Objective, rules: Rules) -> Measure
     return MemoryMeasure(log, objective, rules)
 
 
-class AdamOptions(TypedDict, total=False):
-    """What an AdamW may differ in from torch's defaults."""
-
-    betas: tuple[float, float]
-    fused: bool
-
-
 class ContextLearner:
     """A policy on the log's contexts, standardised; all that is drawn comes from one generator."""
 
@@ -80,14 +73,12 @@ class ContextLearner:
 class NetworkLearner(ContextLearner):
     """A network policy; `generator` has drawn its weights and goes on from there."""
 
-    def __init__(
-        self, log: LearnerLog, settings: NetworkSettings, seed: int, **adam: Unpack[AdamOptions]
-    ) -> None:
+    def __init__(self, log: LearnerLog, settings: NetworkSettings, seed: int) -> None:
         super().__init__(log, settings, seed)
         self.space = log.space.torch
         self.network = PolicyNetwork(log.features, log.space.size, settings.policy_size, self.generator)
         self.optimiser = torch.optim.AdamW(
-            self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay, **adam
+            self.network.parameters(), lr=settings.risk_rate, weight_decay=settings.weight_decay
         )
 
     def logits(self) -> Matrix:
@@ -108,6 +99,7 @@ class RiskLearner(NetworkLearner):
     """A network policy that descends an estimated risk; lambda* is recomputed at the start of each epoch."""
 
     settings: DescentSettings
+    optimiser: FusedAdam
 
     def __init__(
         self,
@@ -115,9 +107,12 @@ class RiskLearner(NetworkLearner):
         measure: Measure,
         settings: DescentSettings,
         seed: int,
-        **adam: Unpack[AdamOptions],
+        betas: tuple[float, float] = BETAS,
     ) -> None:
-        super().__init__(log, settings, seed, **adam)
+        super().__init__(log, settings, seed)
+        self.optimiser = FusedAdam(
+            self.network.parameters(), settings.risk_rate, settings.weight_decay, betas
+        )
         self.measure = measure
         self.last_snapshot: Snapshot | None = None
         self.warm_start_settings = warm_start_of(measure, len(self.x), settings)

@@ -25,6 +25,7 @@ from multilogger.components.learners.training.row_batches import MemoryRows
 from multilogger.components.learners.training.settings import Weights
 from multilogger.components.log.memory import TrainingLog
 from tests.components.every_setting import EverySetting, learn
+from tests.components.learners.exact.lagrangian import descended, lagrangian
 
 OBJECTIVES = pytest.mark.parametrize("objective", [NAIVE, WEIGHTED, BALANCED], ids=lambda o: o.name)
 ESTIMATORS = pytest.mark.parametrize("estimator", ["naive", "weighted", "balanced"])
@@ -90,7 +91,7 @@ def test_slack_lagrangian_is_the_risk_of_the_direct_twin(
     settings = replace(quick, kappa=1e9, weights=weights, batch_norm=False, warm_up_epochs=0)
     exact = ExactLearner(log, objective, settings.exact(), seed=0)
     direct = DirectLearner(log, objective, settings, seed=0)
-    value = exact.multiplier.descended(*parts(exact, whole_log(exact)))
+    value = descended(exact.multiplier, *parts(exact, whole_log(exact)))
     assert isinstance(direct.rows, MemoryRows)
     rows, log_denominator = direct.rows.rows, direct.rows.log_denominator
     all_losses = rows.delta - direct.shift
@@ -138,7 +139,7 @@ def test_gradient_of_the_lagrangian(log: TrainingLog, quick: EverySetting, objec
         network, functional = learner.network, torch.func.functional_call
         learner.network = lambda x: functional(network, dict(zip(names, changed, strict=True)), (x,))  # type: ignore[assignment]
         try:
-            return learner.multiplier.lagrangian(*parts(learner, batch))
+            return lagrangian(learner.multiplier, *parts(learner, batch))
         finally:
             learner.network = network
 
@@ -174,7 +175,7 @@ def test_huge_divergence_gives_a_finite_gradient(log: TrainingLog, quick: EveryS
     learner.loggers = KnownLabelLoggers(far, torch.zeros(far.shape[:2]))
     risk, excess = parts(learner, whole_log(learner))
     assert excess.item() > 100.0
-    value = learner.multiplier.descended(risk, excess)
+    value = descended(learner.multiplier, risk, excess)
     gradients = torch.autograd.grad(value, list(learner.network.parameters()))
     assert math.isfinite(value.item())
     assert all(torch.isfinite(gradient).all() for gradient in gradients)

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from multilogger.components.learners.exact.multiplier import Multiplier
+from tests.components.learners.exact.lagrangian import descended, lagrangian
 
 
 def test_rises_outside_and_falls_to_zero_inside() -> None:
@@ -19,9 +20,11 @@ def test_one_update_is_bounded() -> None:
 def test_slack_constraint_leaves_the_risk_alone() -> None:
     risk = torch.tensor(2.0, requires_grad=True)
     excess = torch.tensor(-0.5, requires_grad=True)
-    value = Multiplier(0.0, rate=1.0).lagrangian(risk, excess)
+    mu = Multiplier(0.0, rate=1.0)
+    value = lagrangian(mu, risk, excess)
     assert torch.autograd.grad(value, [risk, excess]) == (torch.tensor(1.0), torch.tensor(0.0))
     assert value == 2.0
+    assert [float(factor) for factor in mu.factors(excess.detach())] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(("excess", "pull"), [(0.3, 0.2 + 2.0 * 0.3), (9.0, 0.2 + 2.0 * 1.0)])
@@ -30,10 +33,20 @@ def test_gradients(excess: float, pull: float) -> None:
     risk = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
     g = torch.tensor(excess, dtype=torch.float64, requires_grad=True)
     mu = Multiplier(0.2, rate=2.0)
-    slopes = torch.autograd.grad(mu.lagrangian(risk, g), [risk, g])
+    slopes = torch.autograd.grad(lagrangian(mu, risk, g), [risk, g])
     assert [slope.item() for slope in slopes] == pytest.approx([1.0, pull])
-    slopes = torch.autograd.grad(mu.descended(risk, g), [risk, g])
+    slopes = torch.autograd.grad(descended(mu, risk, g), [risk, g])
     assert [slope.item() for slope in slopes] == pytest.approx([1 / (1 + pull), pull / (1 + pull)])
+
+
+@pytest.mark.parametrize("value", [0.0, 0.37, 41.3])
+def test_factors_are_the_gradient_to_the_last_bit(value: float) -> None:
+    """In float32, where the rate is a power of two, as it is unless a user says otherwise."""
+    mu = Multiplier(value, rate=1.0)
+    for excess in torch.linspace(-3.0, 3.0, 501).tolist():
+        risk = torch.tensor(0.3, requires_grad=True)
+        g = torch.tensor(excess, requires_grad=True)
+        assert mu.factors(g.detach()) == torch.autograd.grad(descended(mu, risk, g), [risk, g])
 
 
 def test_solves_a_problem_worked_by_hand() -> None:
@@ -42,7 +55,7 @@ def test_solves_a_problem_worked_by_hand() -> None:
     for _ in range(25):
         for _ in range(12):
             point = torch.tensor(t, dtype=torch.float64, requires_grad=True)
-            (slope,) = torch.autograd.grad(mu.lagrangian((point - 3.0) ** 2, point - 1.0), point)
+            (slope,) = torch.autograd.grad(lagrangian(mu, (point - 3.0) ** 2, point - 1.0), point)
             t -= 0.2 * float(slope)
         mu = mu.after(t - 1.0)
     assert t == pytest.approx(1.0, abs=1e-3)
