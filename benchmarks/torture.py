@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("multilogger"))
@@ -34,7 +35,7 @@ METHODS = ("logger-2", "weighted", "additive")
 SETTINGS = ("learn.epochs=4", "checkpoint_every=1")
 LONGEST = 400  # characters of a message
 TABLE = "table2.csv"
-AT_ONCE = 4  # files damaged before a command
+AT_ONCE = 12  # files damaged before a command
 
 
 class Torture:
@@ -238,31 +239,73 @@ def kinds(store: Path) -> dict[str, list[Path]]:
 
 
 def damage(torture: Torture, most: int) -> str:
-    """One file of each kind, in each way, a few at once; the store mends itself before the next few."""
-    store = torture.finished
+    """One file of each kind, in each way, several files at once; the store mends itself before the next."""
+    store, whole = torture.finished, torture.folder / "whole"
+    shutil.copytree(store, whole, symlinks=True)
     jobs = [(kind, way) for kind in kinds(store) for way in WAYS]
     torture.rng.shuffle(jobs)
     jobs = jobs[:most] if most else jobs
-    tried = 0
-    for start in range(0, len(jobs), AT_ONCE):
-        hurt = [f"{kind}, {way}" for kind, way in jobs[start : start + AT_ONCE] if hurts(torture, kind, way)]
-        torture.expect_table(store, "; ".join(hurt))
-        tried += len(hurt)
-        say(f"  damage {tried} of {len(jobs)}: {'; '.join(hurt)}")
-    return f"{tried} damages, {AT_ONCE} at once, of {len(kinds(store))} kinds of files in {len(WAYS)} ways"
+    asked, ends = len(jobs), dict.fromkeys(ENDS, 0)
+    while jobs:
+        hurt, jobs = hurt_some(torture, jobs)
+        if not hurt:
+            torture.note("damage", f"no file left of {', '.join(sorted({kind for kind, _ in jobs}))}")
+            break
+        before = len(torture.broken)
+        torture.expect_table(store, "; ".join(one.what for one in hurt))
+        for one in hurt:
+            ends[one.end()] += 1
+            say(f"  {one.what}: {one.end()}")
+        say(f"  damage {sum(ends.values())} of {asked}")
+        if len(torture.broken) > before:  # what broke must not break the next ones too
+            shutil.rmtree(store)
+            shutil.copytree(whole, store, symlinks=True)
+    counted = ", ".join(f"{number} {end}" for end, number in ends.items())
+    return f"{sum(ends.values())} damages, {AT_ONCE} at once, of {asked}: {counted}"
 
 
-def hurts(torture: Torture, kind: str, way: str) -> bool:
-    """Damage a file of a kind; False if there is none."""
-    paths = kinds(torture.finished).get(kind)
-    if not paths:
-        return False
-    path = torture.rng.choice(paths)
-    content = WAYS[way](path.read_bytes(), torture.rng)
-    path.unlink()  # a file that has a second name by a link keeps it whole
-    if content is not None:
-        path.write_bytes(content)
-    return True
+ENDS = ("the same again", "made anew", "away", "not looked at")
+
+
+@dataclass(frozen=True)
+class Hurt:
+    """A damaged file: what was done to it, what it held before and after."""
+
+    what: str
+    path: Path
+    before: bytes
+    after: bytes | None
+
+    def end(self) -> str:
+        """What a command made of it; a run of the table reads few of the files that are not its results."""
+        now = self.path.read_bytes() if self.path.exists() else None
+        if now == self.before:
+            return "the same again"
+        if now == self.after:
+            return "not looked at"
+        return "away" if now is None else "made anew"
+
+
+def hurt_some(torture: Torture, jobs: list[tuple[str, str]]) -> tuple[list[Hurt], list[tuple[str, str]]]:
+    """Damage up to AT_ONCE files, no file twice; also what is left to do."""
+    hurt: list[Hurt] = []
+    left = list(jobs)
+    files = kinds(torture.finished)
+    for job in jobs:
+        kind, way = job
+        taken = {one.path for one in hurt}
+        paths = [path for path in files.get(kind, []) if path not in taken]
+        if len(hurt) == AT_ONCE or not paths:
+            continue
+        path = torture.rng.choice(paths)
+        before = path.read_bytes()
+        after = WAYS[way](before, torture.rng)
+        path.unlink()  # a file that has a second name by a link keeps it whole
+        if after is not None:
+            path.write_bytes(after)
+        hurt.append(Hurt(f"{kind}, {way}", path, before, after))
+        left.remove(job)
+    return hurt, left
 
 
 def say(line: str) -> None:

@@ -87,6 +87,8 @@ class MappedFiles(LogFiles):
         import pyarrow as pa
 
         who = loggers_of(rows, self.mapping)
+        if self.mapping.logger is not None:
+            return rows.column(self.mapping.logger, "logger").combine_chunks()
         return pa.array(who.values).take(pa.array(who.place))
 
     def _action(self, rows: Rows) -> Any:

@@ -54,26 +54,16 @@ class Source:
 
     def _unreadable(self, error: BaseException) -> BadInput:
         """Say what the first file is instead of CSV, if that can be seen, or else what Arrow says."""
-        other = said_of_csv(self.system, self.files[0]) if self.format == CSV else self._twice(error)
-        if other is not None:
-            return BadInput(f"{self.name(self.files[0])} {other}")
+        first = self.files[0]
+        if self.format == CSV and (other := said_of_csv(self.system, first)) is not None:
+            return BadInput(f"{self.name(first)} {other}")
+        if "duplicate field names" in str(error):
+            import pyarrow.parquet as pq
+
+            check_named_once(pq.read_schema(first, filesystem=self.system).names, self.name(first))
         return BadInput(
             f"{self.path} cannot be read as {self.format} ({_of_arrow(error)}); mend the files, or name "
             "others"
-        )
-
-    def _twice(self, error: BaseException) -> str | None:
-        """What is said of two columns of one name in the first file, if that is the fault."""
-        import pyarrow.parquet as pq
-
-        if "duplicate field names" not in str(error):
-            return None
-        names = Counter(pq.read_schema(self.files[0], filesystem=self.system).names)
-        name, count = names.most_common(1)[0]
-        return (
-            f"has {count} columns that are called {short(name)}; give each its own name"
-            if count > 1
-            else None
         )
 
     def _said(self, file: str) -> str:
@@ -92,14 +82,10 @@ class Source:
                 partitioning="hive",
                 partition_base_dir=self.base,
             )
-            names = Counter(dataset.schema.names)
+            names = list(dataset.schema.names)
         except READ_ERRORS as error:
             raise self._unreadable(error) from error
-        if twice := [name for name, count in names.items() if count > 1]:
-            raise BadInput(
-                f"{self.path} has {names[twice[0]]} columns that are called {short(twice[0])}; give each its "
-                "own name"
-            )
+        check_named_once(names, self.path)
         check_stated_ids(dataset)
         return OpenSource(self, dataset)
 
@@ -200,6 +186,13 @@ class OpenSource:
         named = pa.array(self.stated_ids).take(numbers.combine_chunks())
         table = rows.table.set_column(rows.names.index(ACTION), ACTION, named)
         return Rows(table, rows.where, int(rows.numbers_of_rows[0]))
+
+
+def check_named_once(names: Sequence[str], where: str) -> None:
+    """Refuse two columns of one name: nobody could say which is meant."""
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise BadInput(f"{where} has {count} columns that are called {short(name)}; give each its own name")
 
 
 def _of_arrow(error: BaseException) -> str:
