@@ -43,12 +43,26 @@ def checked_log_propensity(values: Vector, is_log: bool, where: str, rows: Rows 
     return values if is_log else np.log(values)
 
 
-def check_losses(values: Vector, max_loss: float, where: str, rows: Rows = None) -> None:
-    """Losses are finite and lie in [0, max_loss]."""
+LARGEST_OUTCOME = 1e30
+"""Losses and rewards are kept in 32 bits, and products of two of them are summed."""
+
+
+def check_outcomes(values: Vector, what: str, where: str, rows: Rows = None) -> None:
+    """Losses or rewards are finite, and so are sums of their squares."""
     if (row := first_of(~np.isfinite(values))) is not None:
         raise BadInput(
-            f"{at_row(where, rows, row)}: the loss is missing, NaN or infinite; fill it in or drop the row"
+            f"{at_row(where, rows, row)}: {what} is missing, NaN or infinite; fill it in or drop the row"
         )
+    if (row := first_of(np.abs(values) > LARGEST_OUTCOME)) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: {what} is {values[row]:g}, more than {LARGEST_OUTCOME:g} from 0; "
+            "count it in a larger unit, or drop the row"
+        )
+
+
+def check_losses(values: Vector, max_loss: float, where: str, rows: Rows = None) -> None:
+    """Losses are finite and lie in [0, max_loss]."""
+    check_outcomes(values, "the loss", where, rows)
     if (row := first_of(values < 0)) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: the loss is {values[row]:g}, below 0; shift losses, or turn "

@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import PROPENSITY_TOLERANCE, checked_log_propensity
+from multilogger.components.estimators.checks import (
+    PROPENSITY_TOLERANCE,
+    check_outcomes,
+    checked_log_propensity,
+)
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionIds, places_of
 from multilogger.components.log.checks import checked_actions
@@ -77,11 +81,7 @@ def actions_of(rows: Rows, mapping: Mapping, space: ActionSpace, ids: ActionIds)
 def outcomes_of(rows: Rows, mapping: Mapping) -> Vector:
     """Rewards or losses, all of them finite: (n,)."""
     values = rows.numbers(mapping.loss, "reward" if mapping.is_reward else "loss")
-    if (bad := np.flatnonzero(~np.isfinite(values))).size:
-        raise BadInput(
-            f"{rows.at(int(bad[0]))}: {mapping.loss!r} is missing, NaN or infinite; fill it in or drop the "
-            "row"
-        )
+    check_outcomes(values, repr(mapping.loss), rows.where, rows.numbers_of_rows)
     return values
 
 
