@@ -9,6 +9,7 @@ import numpy as np
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import check_level
 from multilogger.components.evaluation.evaluation import (
     PolicyEvaluation,
     Request,
@@ -70,8 +71,7 @@ class EvaluateOptions:
         return str(self.logs) if self.log is None else self.log.logs
 
     def __post_init__(self) -> None:
-        if not 0.5 <= self.level < 1:
-            raise BadInput(f"--level must lie in [0.5, 1), got {self.level:g}; 0.95 is usual")
+        check_level(self.level, "--level")
         check_replicates(self.bootstrap, "--bootstrap")
         Running(self.workers, self.runner, self.address)  # says what is wrong
         for name in ("clip", "max_loss", "max_weight"):

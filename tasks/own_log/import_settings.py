@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import LARGEST_OUTCOME
+from multilogger.components.estimators.checks import LARGEST_OUTCOME, check_reward_range
 from multilogger.components.features.learn_encoding import Limits
 from multilogger.components.log_formats.obd import LAYOUTS, OpenObd, obd_source, open_obd
 from multilogger.components.own_log.find_source import find_source
@@ -35,12 +35,7 @@ def _ends(value: Any) -> Any:
 
 
 def _ascending(ends: tuple[float, float] | None) -> tuple[float, float] | None:
-    if ends is not None and not -LARGEST_OUTCOME <= ends[0] < ends[1] <= LARGEST_OUTCOME:
-        raise ValueError(
-            "--reward-range takes the least and then the largest possible reward, at most "
-            f"{LARGEST_OUTCOME:g} from 0, got {ends[0]:g},{ends[1]:g}"
-        )
-    return ends
+    return None if ends is None else check_reward_range(*ends, "--reward-range")
 
 
 NameList = Annotated[tuple[str, ...], BeforeValidator(_listed)]

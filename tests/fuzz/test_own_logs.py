@@ -93,10 +93,10 @@ def test_own_log_to_judge_by(tmp_path: Path) -> None:
     """A policy that encodes columns, on files in which one of them is odd."""
     path, policy = tmp_path / "shop.parquet", tmp_path / "policy"
     features = ["user_age", "user_city", "user_member", "at"]
+    frame = pd.DataFrame({**shop(), "pscore": 0.3})
     log = ml.BanditLog.from_pandas(
-        pd.DataFrame({**shop(), "pscore": 0.3}), action="item", reward="click", propensity="pscore", logger="policy",
-        features=features,
-    )  # fmt: skip
+        frame, action="item", reward="click", propensity="pscore", logger="policy", features=features
+    )
     ml.Naive(epochs=1, hidden=(4,), seed=0).fit(log).save(policy)
 
     def own_log_to_judge_by(rng: np.random.Generator) -> None:
