@@ -119,6 +119,11 @@ class LogFiles:
         facts = read_facts(self.dataset.schema)
         return None if facts is None else float(facts["max_loss"])
 
+    def said(self) -> object:
+        """What the file system says of the files."""
+        names = self.dataset.files
+        return [(one.size, one.mtime_ns) for one in self.dataset.filesystem.get_file_info(names)]
+
     @property
     def stated_loggers(self) -> set[object]:
         """Labels that folders logger=<label> name, whether or not they have rows."""

@@ -1,6 +1,6 @@
 """Columns and files that Arrow may not be able to read, and what is said then."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,36 @@ def readable(where: str) -> Iterator[None]:
         raise BadInput(
             f"{where} cannot be read as Parquet of the log's schema ({first_line(error)})"
         ) from error
+
+
+@contextmanager
+def unchanged(where: str, said: Callable[[], object]) -> Iterator[None]:
+    """Refuse files that change while they are read: each pass would see other rows.
+
+    `said` is what their file system says of them, size and time of change. A damage that the change made is
+    not told as one.
+    """
+    before = said()
+    try:
+        yield
+    except BadInput as error:
+        if _now(said) != before:
+            raise BadInput(_changed(where)) from error
+        raise
+    if _now(said) != before:
+        raise BadInput(_changed(where))
+
+
+def _now(said: Callable[[], object]) -> object:
+    """What is said now; None of files that are gone."""
+    try:
+        return said()
+    except (BadInput, OSError):
+        return None
+
+
+def _changed(where: str) -> str:
+    return f"the files of {where} changed while they were read; run the command again when nobody writes them"
 
 
 def without_views(rows: Any) -> Any:

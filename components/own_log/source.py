@@ -66,6 +66,10 @@ class Source:
             "others"
         )
 
+    def said(self) -> list[str]:
+        """What the file system says of the files, in their order."""
+        return [self._said(file) for file in self.files]
+
     def _said(self, file: str) -> str:
         facts = self.system.get_file_info(file)
         return f"{facts.size} {facts.mtime_ns}"
@@ -158,8 +162,11 @@ class OpenSource:
 
     def unlike(self, where: str, error: BaseException) -> BadInput:
         """What is said of a file that cannot be read as the others are."""
+        reason = first_line(error)
+        if isinstance(error, OSError) or len(self.source.files) == 1:
+            return BadInput(f"{where} is damaged, or its rows are not of one kind ({reason}); write it again")
         return BadInput(
-            f"{where} cannot be read with the columns of the other files ({first_line(error)}); write it "
+            f"{where} cannot be read with the columns of the other files ({reason}); write it "
             "with the same schema, or leave it out"
         )
 

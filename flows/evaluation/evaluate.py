@@ -22,6 +22,7 @@ from multilogger.components.evaluation.loss_models.opening import DrModel
 from multilogger.components.evaluation.max_weights import MaxWeights, check_stated_weight
 from multilogger.components.evaluation.score_log import ModelChoice, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
+from multilogger.components.log.unreadable import unchanged
 from multilogger.components.long_log.summing import LONG_ROWS, LongLog, Summed, sum_up_long
 from multilogger.components.names import name_from
 from multilogger.components.own_log.estimated import estimated_line, estimated_share
@@ -113,7 +114,8 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
     source = replace(source, files=replace(source.files, validation=True if side else None))
     rng = np.random.default_rng(options.seed)
     long = not isinstance(source.files, MappedFiles) and source.files.rows > LONG_ROWS
-    scored = (_summed if long else _score)(source, named, options, rng)
+    with unchanged(options.log_path, source.files.said):
+        scored = (_summed if long else _score)(source, named, options, rng)
     with open_bar("bootstrap", options.bootstrap) as advance:
         result = evaluate_sums(
             scored.log,
