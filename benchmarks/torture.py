@@ -13,7 +13,8 @@ and what broke. It ends with exit code 1 if anything did. What is promised is in
 - disk: a store on a file system that is full. The command must say so in one line with exit code 2, and go on
   to the same bytes once there is room.
 - damage: one file of every kind in a finished store, emptied, cut, turned in one byte, replaced by noise, or
-  deleted. The same command must end with the same bytes.
+  deleted. The same command must end with the same bytes. A copy that MLflow has is read only if the result is
+  away: where a copy is damaged, the results that it is of are deleted.
 """
 
 import argparse
@@ -27,6 +28,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("multilogger"))
@@ -34,7 +36,7 @@ METHODS = ("logger-2", "weighted", "additive")
 SETTINGS = ("learn.epochs=4", "checkpoint_every=1")
 LONGEST = 400  # characters of a message
 TABLE = "table2.csv"
-AT_ONCE = 4  # files damaged before a command
+AT_ONCE = 12  # files damaged before a command
 
 
 class Torture:
@@ -84,10 +86,12 @@ class Torture:
             raise SystemExit(f"the command failed before it was ill-treated:\n{done.stdout}{done.stderr}")
         return (store / "out" / TABLE).read_bytes()
 
-    def expect_table(self, store: Path, what: str) -> None:
-        """The same command must end well, with the same bytes."""
+    def expect_table(self, store: Path, what: str) -> str:
+        """The same command must end well, with the same bytes; what it said."""
         shutil.rmtree(store / "out", ignore_errors=True)
-        self.expect_same(store, self.finish(store, what), what)
+        done = self.finish(store, what)
+        self.expect_same(store, done, what)
+        return str(done.stderr)
 
     def expect_same(self, store: Path, done: subprocess.CompletedProcess[str], what: str) -> None:
         if done.returncode != 0:
@@ -237,32 +241,86 @@ def kinds(store: Path) -> dict[str, list[Path]]:
     return found
 
 
-def damage(torture: Torture, most: int) -> str:
-    """One file of each kind, in each way, a few at once; the store mends itself before the next few."""
-    store = torture.finished
-    jobs = [(kind, way) for kind in kinds(store) for way in WAYS]
+def damage(torture: Torture, most: int, of: str = "") -> str:
+    """One file of each kind, in each way, several files at once; the store mends itself before the next."""
+    store, whole = torture.finished, torture.folder / "whole"
+    shutil.copytree(store, whole, symlinks=True)
+    jobs = [(kind, way) for kind in kinds(store) if kind.startswith(of) for way in WAYS]
     torture.rng.shuffle(jobs)
     jobs = jobs[:most] if most else jobs
-    tried = 0
-    for start in range(0, len(jobs), AT_ONCE):
-        hurt = [f"{kind}, {way}" for kind, way in jobs[start : start + AT_ONCE] if hurts(torture, kind, way)]
-        torture.expect_table(store, "; ".join(hurt))
-        tried += len(hurt)
-        say(f"  damage {tried} of {len(jobs)}: {'; '.join(hurt)}")
-    return f"{tried} damages, {AT_ONCE} at once, of {len(kinds(store))} kinds of files in {len(WAYS)} ways"
+    asked, ends = len(jobs), dict.fromkeys(ENDS, 0)
+    while jobs:
+        hurt, jobs = hurt_some(torture, jobs)
+        if not hurt:
+            torture.note("damage", f"no file left of {', '.join(sorted({kind for kind, _ in jobs}))}")
+            break
+        before = len(torture.broken)
+        said = torture.expect_table(store, "; ".join(one.what for one in hurt))
+        for one in hurt:
+            ends[one.end(said)] += 1
+            say(f"  {one.what}: {one.end(said)}")
+        say(f"  damage {sum(ends.values())} of {asked}")
+        if len(torture.broken) > before:  # what broke must not break the next ones too
+            shutil.rmtree(store)
+            shutil.copytree(whole, store, symlinks=True)
+    counted = ", ".join(f"{number} {end}" for end, number in ends.items())
+    return f"{sum(ends.values())} damages, {AT_ONCE} at once, of {asked}: {counted}"
 
 
-def hurts(torture: Torture, kind: str, way: str) -> bool:
-    """Damage a file of a kind; False if there is none."""
-    paths = kinds(torture.finished).get(kind)
-    if not paths:
-        return False
-    path = torture.rng.choice(paths)
-    content = WAYS[way](path.read_bytes(), torture.rng)
-    path.unlink()  # a file that has a second name by a link keeps it whole
-    if content is not None:
-        path.write_bytes(content)
-    return True
+ENDS = ("the same again", "made anew", "refused", "away", "not looked at")
+COPIES = "mlflow-artifacts"
+
+
+@dataclass(frozen=True)
+class Hurt:
+    """A damaged file: what was done to it, what it held before and after."""
+
+    what: str
+    path: Path
+    before: bytes
+    after: bytes | None
+
+    def end(self, said: str) -> str:
+        """What a command made of it; it says which copies it refuses, and reads none of what it showed."""
+        now = self.path.read_bytes() if self.path.exists() else None
+        if now == self.before:
+            return "the same again"
+        if any(f"copy in run {part} is refused" in said for part in self.path.parts):
+            return "refused"
+        if now == self.after:
+            return "not looked at"
+        return "away" if now is None else "made anew"
+
+
+def hurt_some(torture: Torture, jobs: list[tuple[str, str]]) -> tuple[list[Hurt], list[tuple[str, str]]]:
+    """Damage up to AT_ONCE files, no file twice; also what is left to do."""
+    hurt: list[Hurt] = []
+    left = list(jobs)
+    files = kinds(torture.finished)
+    for job in jobs:
+        kind, way = job
+        taken = {one.path for one in hurt}
+        paths = [path for path in files.get(kind, []) if path not in taken and path.exists()]
+        if len(hurt) == AT_ONCE or not paths:
+            continue
+        path = torture.rng.choice(paths)
+        before = path.read_bytes()
+        after = WAYS[way](before, torture.rng)
+        path.unlink()  # a file that has a second name by a link keeps it whole
+        if after is not None:
+            path.write_bytes(after)
+        if kind.startswith(COPIES):
+            delete_results(torture.finished, path.name, before)
+        hurt.append(Hurt(f"{kind}, {way}", path, before, after))
+        left.remove(job)
+    return hurt, left
+
+
+def delete_results(store: Path, name: str, content: bytes) -> None:
+    """Delete the results that have a file of this name and content: a command then asks for MLflow's copy."""
+    for path in (store / "artifacts").glob(f"*/*/{name}"):
+        if path.read_bytes() == content:
+            shutil.rmtree(path.parent)
 
 
 def say(line: str) -> None:
@@ -279,9 +337,15 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=8, help="how many commands at once")
     parser.add_argument("--disks", type=int, default=4, help="how many sizes of a full disk")
     parser.add_argument("--damages", type=int, default=0, help="how many damages at most; 0: all")
+    parser.add_argument("--of", default="", help="damage files below this folder of the store alone")
     parser.add_argument("--patience", type=float, default=300.0, help="seconds after which a command hangs")
     parser.add_argument("--seed", type=int, default=0, help="of the moments and places")
-    parts = {"kills": kills, "writers": writers, "disk": disk, "damage": damage}
+    parts: dict[str, Callable[[Torture, int], str]] = {
+        "kills": kills,
+        "writers": writers,
+        "disk": disk,
+        "damage": lambda torture, most: damage(torture, most, given.of),
+    }
     parser.add_argument("--only", action="append", choices=list(parts), help="one part; may be repeated")
     given = parser.parse_args()
     counts = {"kills": given.kills, "writers": given.writers, "disk": given.disks, "damage": given.damages}

@@ -2,6 +2,8 @@
 
 import re
 
+from multilogger.components.text import shown
+
 HIDDEN = "***"
 LONGEST = 380  # characters of a message
 # `user:password@` of an address, also where the password has a slash that should have been escaped.
@@ -20,8 +22,11 @@ def without_secrets(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """One line that fits a screen: what is wrong comes first and what to do last, so the middle goes."""
-    line = " ".join(text.split()) if "\n" in text or len(text) > LONGEST else text
+    """One line that fits a screen: what is wrong comes first and what to do last, so the middle goes.
+
+    What a terminal would obey, in the name of a file say, is written out.
+    """
+    line = shown(" ".join(text.split()) if "\n" in text or len(text) > LONGEST else text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 150]} … {line[-147:]}"
 
 

@@ -1,4 +1,4 @@
-"""Tables of words for terminals and notebooks."""
+"""Words and tables of them for terminals and notebooks."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -6,11 +6,20 @@ from html import escape
 TextRows = Sequence[Mapping[str, str]]
 
 
+def shown(text: str) -> str:
+    """A text for a terminal: what it would obey, an escape sign say, is written out; lines stay."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)
+
+
 def text_table(rows: TextRows) -> list[str]:
     """Lines of a table, the first column to the left and numbers to the right."""
     heads = list(rows[0])
-    widths = [max(len(head), *(len(row[head]) for row in rows)) for head in heads]
-    lines = [heads, *([row[head] for head in heads] for row in rows)]
+    lines = [
+        [shown(word) for word in line] for line in (heads, *([row[head] for head in heads] for row in rows))
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join([_first(line[0], widths[0]), *_others(line[1:], widths[1:])]).rstrip() for line in lines
     ]

@@ -29,6 +29,7 @@ from multilogger.components.api.read_log import (
 )
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import check_reward_range
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import WHERE, Rows, to_arrow
 from multilogger.components.log.actions import Decisions
@@ -227,9 +228,9 @@ def _losses(
 
 def _ends(given: Range) -> Range:
     ends = as_numbers(given, "reward_range")
-    if ends.shape != (2,) or not ends[0] < ends[1]:
+    if ends.shape != (2,):
         raise BadInput(f"reward_range must be the least and the largest possible reward, got {given!r}")
-    return float(ends[0]), float(ends[1])
+    return check_reward_range(float(ends[0]), float(ends[1]), "reward_range")
 
 
 def _read_own(rows: Rows, columns: ColumnNames) -> Vector:

@@ -11,8 +11,10 @@ from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES, ActionSpace
 from multilogger.components.errors import BadInput, first_line
 from multilogger.components.estimators.checks import (
+    LARGEST_OUTCOME,
     PROPENSITY_TOLERANCE,
     check_losses,
+    check_outcomes,
     check_propensities,
     checked_log_propensity,
 )
@@ -132,8 +134,8 @@ def check_truth(truth: ArrayLike, contexts: int, space: ActionSpace, ids: Action
 def check_loss(loss: ArrayLike, space: ActionSpace, max_loss: float | None) -> Losses:
     """Losses as given; the largest possible one is that of the action space unless it is stated."""
     values, most = as_numbers(loss, "loss"), space.largest_loss if max_loss is None else float(max_loss)
-    if not (np.isfinite(most) and most > 0):
-        raise BadInput(f"max_loss must be a number above 0, got {most:g}")
+    if not 0 < most <= LARGEST_OUTCOME:
+        raise BadInput(f"max_loss must be a number above 0 and at most {LARGEST_OUTCOME:g}, got {most:g}")
     if (above := np.flatnonzero(values > most)).size and np.isfinite(values[above[0]]):
         raise BadInput(
             f"{WHERE}, row {above[0]}: the loss is {values[above[0]]:g}, above the largest loss {most:g}"
@@ -147,10 +149,7 @@ def check_loss(loss: ArrayLike, space: ActionSpace, max_loss: float | None) -> L
 def check_reward(reward: ArrayLike, reward_range: Range | None) -> Losses:
     """Losses from rewards r: the largest possible reward minus r."""
     values = as_numbers(reward, "reward")
-    if (bad := np.flatnonzero(~np.isfinite(values))).size:
-        raise BadInput(
-            f"{WHERE}, row {bad[0]}: the reward is missing, NaN or infinite; fill it in or drop the row"
-        )
+    check_outcomes(values, "the reward", WHERE)
     low, high = (values.min(), values.max()) if reward_range is None else reward_range
     low, high = float(low), float(high)
     if not low < high:

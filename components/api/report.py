@@ -15,6 +15,7 @@ from multilogger.components.api.policy import Policy, as_policy
 from multilogger.components.api.read_log import Range
 from multilogger.components.api.split_log import check_seed, is_number
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import check_level
 from multilogger.components.estimators.pessimism import SmoothedRisk
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
 from multilogger.components.evaluation.evaluation import (
@@ -214,8 +215,7 @@ def evaluate(
 
 
 def _check_request(level: float, bootstrap: int, positive: dict[str, float | None], dr_model: str) -> None:
-    if not is_number(level) or not 0.5 <= level < 1:
-        raise BadInput(f"level must lie in [0.5, 1), got {level!r}; 0.95 is usual")
+    check_level(level, "level")
     check_replicates(bootstrap, "bootstrap")
     for name, value in positive.items():
         if value is not None and not (is_number(value) and value > 0):

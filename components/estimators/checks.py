@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, short
 
 PROPENSITY_TOLERANCE = 1e-4  # logs kept in float32 agree with themselves to about 1e-6
 
@@ -43,12 +44,47 @@ def checked_log_propensity(values: Vector, is_log: bool, where: str, rows: Rows 
     return values if is_log else np.log(values)
 
 
-def check_losses(values: Vector, max_loss: float, where: str, rows: Rows = None) -> None:
-    """Losses are finite and lie in [0, max_loss]."""
+LEAST_LEVEL, MOST_LEVEL = (
+    0.5,
+    0.9999,
+)  # beyond, an end of an interval is the least or largest replicate
+LARGEST_OUTCOME = 1e30
+"""Losses and rewards are kept in 32 bits, and products of two of them are summed."""
+
+
+def check_outcomes(values: Vector, what: str, where: str, rows: Rows = None) -> None:
+    """Losses or rewards are finite, and so are sums of their squares."""
     if (row := first_bad(~np.isfinite(values))) is not None:
         raise BadInput(
-            f"{at_row(where, rows, row)}: the loss is missing, NaN or infinite; fill it in or drop the row"
+            f"{at_row(where, rows, row)}: {what} is missing, NaN or infinite; fill it in or drop the row"
         )
+    if (row := first_bad(np.abs(values) > LARGEST_OUTCOME)) is not None:
+        raise BadInput(
+            f"{at_row(where, rows, row)}: {what} is {values[row]:g}, more than {LARGEST_OUTCOME:g} from 0; "
+            "count it in a larger unit, or drop the row"
+        )
+
+
+def check_reward_range(low: float, high: float, name: str) -> tuple[float, float]:
+    """The least and the largest possible reward."""
+    if not -LARGEST_OUTCOME <= low < high <= LARGEST_OUTCOME:
+        raise BadInput(
+            f"{name} must be the least and then the largest possible reward, at most {LARGEST_OUTCOME:g} "
+            f"from 0, got {low:g},{high:g}"
+        )
+    return low, high
+
+
+def check_level(asked: object, name: str) -> None:
+    """Refuse a level that intervals cannot have."""
+    number = isinstance(asked, Real) and not isinstance(asked, bool)
+    if not number or not LEAST_LEVEL <= float(asked) <= MOST_LEVEL:  # type: ignore[arg-type]
+        raise BadInput(f"{name} must lie in [{LEAST_LEVEL}, {MOST_LEVEL}], got {short(asked)}; 0.95 is usual")
+
+
+def check_losses(values: Vector, max_loss: float, where: str, rows: Rows = None) -> None:
+    """Losses are finite and lie in [0, max_loss]."""
+    check_outcomes(values, "the loss", where, rows)
     if (row := first_bad(values < 0)) is not None:
         raise BadInput(
             f"{at_row(where, rows, row)}: the loss is {values[row]:g}, below 0; shift losses, or turn "

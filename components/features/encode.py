@@ -70,8 +70,15 @@ def encode(column: Column, rows: Rows) -> Block:
         return _words(column, rows)
     if column.kind is Kind.TIME:
         return _times(column, rows)
-    if is_list(rows.kind(column.name)):
-        return Block(column.width, rows.lists(column.name))
+    lists = is_list(rows.kind(column.name))
+    table = rows.lists(column.name) if lists else None
+    if (found := 1 if table is None else table.shape[1]) != column.values:
+        raise BadInput(
+            f"{rows.where}: column {column.name!r} holds {found} numbers per row, the log of the policy had "
+            f"{column.values}; give those"
+        )
+    if table is not None:
+        return Block(column.width, table)
     values = finite_numbers(rows, column.name)
     gaps = np.isnan(values)
     if gaps.any() and column.fill is None:

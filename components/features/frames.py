@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log.files import ColumnBatch, Indexed, index_labels, is_list
+from multilogger.components.log.unreadable import without_views
 
 WHERE = "the log"  # what messages call a frame
 
@@ -54,7 +55,7 @@ class Rows:
 
     def __init__(self, table: Any, where: str = WHERE, first: int = 0) -> None:
         self.names = [str(name) for name in table.column_names]
-        self.table, self.where = table, where
+        self.table, self.where = without_views(table), where
         self.numbers_of_rows = np.arange(first, first + table.num_rows, dtype=np.int64)
         if table.num_rows == 0:
             raise BadInput(f"{where} has no rows; check the filter that made it")
@@ -149,7 +150,8 @@ class Rows:
                 f"{self.where}: column {name!r} must hold times, such as 2026-01-05T10:00:00 "
                 f"({first_line(error, 120)}); mend it, or cast it to a timestamp"
             ) from error
-        column = moments.cast(pa.int64()).cast(pa.float64())
+        # Of moments centuries away, which float64 has not to the microsecond, the nearest that it has.
+        column = moments.cast(pa.int64()).cast(pa.float64(), safe=False)
         return np.array(column.to_numpy(), dtype=np.float64) / 1e6
 
     def times(self, name: str) -> NDArray[np.generic]:

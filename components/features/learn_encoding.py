@@ -9,6 +9,7 @@ from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
 from multilogger.components.features.column import TIME_PARTS, Column, Kind
 from multilogger.components.features.columns import FeatureColumns
+from multilogger.components.features.encode import finite_numbers
 from multilogger.components.features.frames import Rows, is_time, is_word
 from multilogger.components.log.files import is_list
 
@@ -57,7 +58,7 @@ class _Study:
         elif is_list(rows.kind(self.name)):
             self.width = rows.lists(self.name).shape[1]
         else:
-            self._add_numbers(rows.numbers(self.name))
+            self._add_numbers(finite_numbers(rows, self.name))
 
     def _add_words(self, rows: Rows) -> None:
         coded = rows.coded(self.name)

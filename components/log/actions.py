@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions
 from multilogger.components.actions.one_of import OneOf
 from multilogger.components.actions.space import ActionSpace
-from multilogger.components.errors import BadInput, first_line
+from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.estimators.checks import at_row, first_bad
 from multilogger.components.json_text import stated_json
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import ColumnBatch, index_labels, is_list
 from multilogger.components.log.schema import ACTIONS
+from multilogger.components.log.unreadable import distinct
 
 ActionId = int | str
 ActionIds = tuple[ActionId, ...]
@@ -186,15 +187,13 @@ class ActionReader:
             raise BadInput(
                 f"{at_row(chunk.where, chunk.rows, row)}: the action is missing; fill it in or drop the row"
             )
-        encoded = column.dictionary_encode()
-        place: NDArray[np.integer[Any]] = np.asarray(encoded.indices)
-        values = encoded.dictionary.to_pylist()
-        numbers = np.array([self._number(value) for value in values], dtype=np.int64)
-        found: Actions = numbers[place].astype(self._space.action_type)
+        each = distinct(column, self._column)
+        numbers = np.array([self._number(value) for value in each.values], dtype=np.int64)
+        found: Actions = numbers[each.place].astype(self._space.action_type)
         if (row := first_bad(found < 0)) is not None:
+            got = short(each.values[each.place[row]])
             raise BadInput(
-                f"{at_row(chunk.where, chunk.rows, row)}: {self._rule()}, got {values[place[row]]!r}; "
-                f"{self._remedy()}"
+                f"{at_row(chunk.where, chunk.rows, row)}: {self._rule()}, got {got}; {self._remedy()}"
             )
         return found
 

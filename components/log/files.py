@@ -17,7 +17,7 @@ from multilogger.components.errors import BadInput, first_line, short
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.log.columns import LogColumns, find_columns
 from multilogger.components.log.schema import read_facts
-from multilogger.components.log.unreadable import READ_ERRORS, first_word, readable
+from multilogger.components.log.unreadable import READ_ERRORS, distinct, first_word, readable, without_views
 
 BATCH_ROWS = 16384
 
@@ -119,6 +119,11 @@ class LogFiles:
         facts = read_facts(self.dataset.schema)
         return None if facts is None else float(facts["max_loss"])
 
+    def said(self) -> object:
+        """What the file system says of the files."""
+        names = self.dataset.files
+        return [(one.size, one.mtime_ns) for one in self.dataset.filesystem.get_file_info(names)]
+
     @property
     def stated_loggers(self) -> set[object]:
         """Labels that folders logger=<label> name, whether or not they have rows."""
@@ -140,7 +145,7 @@ class LogFiles:
         with readable(where):
             how = {"batch_size": batch_rows, "batch_readahead": 2, "fragment_readahead": 1}
             for batch in fragment.to_batches(schema=self.dataset.schema, columns=names, **how):
-                yield from self.kept(where, done, batch)
+                yield from self.kept(where, done, without_views(batch))
                 done += len(batch)
 
     def kept(self, where: str, first: int, batch: Any) -> Iterator[ColumnBatch]:
@@ -220,12 +225,12 @@ def index_labels(parts: Sequence[Any], what: str) -> Indexed:
         raise BadInput(f"column {what!r} is NaN in {gaps} rows; fill it in, or leave the column out")
     if pa.types.is_nested(whole.type):
         raise BadInput(f"column {what!r} must hold one label per row, got {whole.type}; cast it")
-    encoded = whole.dictionary_encode()
-    values = encoded.dictionary.to_pylist()
+    found = distinct(whole, what)
+    values = found.values
     order = sorted(range(len(values)), key=values.__getitem__)
     place = np.empty(len(values), dtype=np.int64)
     place[order] = np.arange(len(values))
-    return Indexed(tuple(values[i] for i in order), place[np.asarray(encoded.indices)])
+    return Indexed(tuple(values[i] for i in order), place[found.place])
 
 
 def _side(part: ColumnBatch, name: str, validation: bool) -> ColumnBatch:

@@ -1,8 +1,6 @@
 """The contexts of rows as keys of 64 bits: rows of one context have one key, and keys look random."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +10,7 @@ from multilogger.components.evaluation.context_logits import ContextLogits
 from multilogger.components.evaluation.loss_models.cross_fitting import FOLDS
 from multilogger.components.log.files import ColumnBatch
 from multilogger.components.log.keys import Keys, id_keys, mixed, row_keys
+from multilogger.components.log.unreadable import distinct
 
 Places = NDArray[np.int64]
 
@@ -49,8 +48,8 @@ class ContextTable:
 
     def places(self, chunk: ColumnBatch) -> Places:
         """The place of each row's context: (n,)."""
-        encoded = chunk.batch.column(self.column).dictionary_encode()
-        labels: Sequence[Any] = encoded.dictionary.to_pylist()
+        each = distinct(chunk.batch.column(self.column), self.column)
+        labels = each.values
         found = np.array([self.contexts.place.get(label, -1) for label in labels], dtype=np.int64)
         if len(found) and found.min() < 0:
             unknown = [label for label, place in zip(labels, found, strict=True) if place < 0]
@@ -58,4 +57,4 @@ class ContextTable:
                 f"contexts of the log are not among the {len(self.contexts.place)} contexts given, the first "
                 f"being {unknown[0]!r}; give all of them"
             )
-        return np.asarray(found[np.asarray(encoded.indices)])
+        return np.asarray(found[each.place])

@@ -35,6 +35,8 @@ def find_source(path: str) -> Source:
         return _local(path, [p for p in sorted(place.rglob("*")) if p.is_file()], place)
     if not place.exists():
         raise BadInput(f"there is no file or folder {path}; --logs takes Parquet or CSV files")
+    if not place.is_file():  # a pipe or a device has no end, or gives its content once
+        raise BadInput(f"{path} is neither a file nor a folder, and a log is read twice; write it to a file")
     return _local(path, [place], place.parent)
 
 

@@ -16,6 +16,7 @@ from multilogger.components.features.frames import Rows
 from multilogger.components.log.columns import LogColumns
 from multilogger.components.log.files import ColumnBatch, LogFiles
 from multilogger.components.log.memory import densify
+from multilogger.components.log.unreadable import unchanged
 from multilogger.components.own_log.mapping import Mapping, Wanted, resolve
 from multilogger.components.own_log.read_rows import (
     both_propensities,
@@ -50,6 +51,9 @@ class MappedFiles(LogFiles):
     @property
     def max_loss(self) -> float | None:
         return self.most
+
+    def said(self) -> object:
+        return self.source.source.said()
 
     @property
     def stated_loggers(self) -> set[object]:
@@ -87,6 +91,8 @@ class MappedFiles(LogFiles):
         import pyarrow as pa
 
         who = loggers_of(rows, self.mapping)
+        if self.mapping.logger is not None:
+            return rows.column(self.mapping.logger, "logger").combine_chunks()
         return pa.array(who.values).take(pa.array(who.place))
 
     def _action(self, rows: Rows) -> Any:
@@ -149,12 +155,14 @@ def mapped_files(
         raise BadInput(f"{path} has no propensities; name their column with --propensity, or {COMPLETE}")
     said, seen = stated_by(source, stated), set[object]()
     low, high, count = np.inf, -np.inf, 0
-    for rows in source.batches(mapping.named):
-        seen |= set(loggers_of(rows, mapping).values)
-        values = outcomes_of(rows, mapping)
-        if mapping.is_reward and said.reward_range is not None:
-            check_rewards(rows, values, *said.reward_range)
-        low, high, count = min(low, float(values.min())), max(high, float(values.max())), count + len(rows)
+    with unchanged(path, source.source.said):
+        for rows in source.batches(mapping.named):
+            seen |= set(loggers_of(rows, mapping).values)
+            values = outcomes_of(rows, mapping)
+            if mapping.is_reward and said.reward_range is not None:
+                check_rewards(rows, values, *said.reward_range)
+            low, high = min(low, float(values.min())), max(high, float(values.max()))
+            count += len(rows)
     low, high = said.reward_range or (low, high)
     columns = LogColumns(
         loss="loss",

@@ -1,6 +1,5 @@
 """The parts of a log's rows, checked; a message names the file and the row."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,24 +8,21 @@ from numpy.typing import NDArray
 from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
 from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import PROPENSITY_TOLERANCE, checked_log_propensity
+from multilogger.components.estimators.checks import (
+    PROPENSITY_TOLERANCE,
+    check_outcomes,
+    checked_log_propensity,
+)
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionIds, places_of
 from multilogger.components.log.checks import checked_actions
+from multilogger.components.log.unreadable import Distinct, distinct
 from multilogger.components.own_log.mapping import Mapping
 
 ONE_LOGGER = "logger"  # the name of the only one
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """Values of a column, each of them once, and the place of each row's value among them (n,)."""
-
-    values: list[Any]
-    place: NDArray[np.int64]
-
-
-def labelled(rows: Rows, name: str, what: str) -> Labelled:
+def labelled(rows: Rows, name: str, what: str) -> Distinct:
     """A column of ids, none missing."""
     import pyarrow as pa
 
@@ -38,11 +34,10 @@ def labelled(rows: Rows, name: str, what: str) -> Labelled:
             f"{rows.where}: column {name!r} ({what}) must hold whole numbers, words or booleans, got {kind}; "
             f"{remedy}"
         )
-    encoded = column.combine_chunks().dictionary_encode()
-    if encoded.null_count:
-        gap = int(np.flatnonzero(np.asarray(encoded.is_null()))[0])
+    if column.null_count:
+        gap = int(np.flatnonzero(np.asarray(column.is_null()))[0])
         raise BadInput(f"{rows.at(gap)}: {name!r} ({what}) is missing; fill it in or drop the row")
-    return Labelled(encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64))
+    return distinct(column.combine_chunks(), name)
 
 
 def _is_text(kind: Any) -> bool:
@@ -51,10 +46,10 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def loggers_of(rows: Rows, mapping: Mapping) -> Labelled:
+def loggers_of(rows: Rows, mapping: Mapping) -> Distinct:
     """Who acted."""
     if mapping.logger is None:
-        return Labelled([ONE_LOGGER], np.zeros(len(rows), dtype=np.int64))
+        return Distinct([ONE_LOGGER], np.zeros(len(rows), dtype=np.int64))
     return labelled(rows, mapping.logger, "logger")
 
 
@@ -86,11 +81,7 @@ def actions_of(rows: Rows, mapping: Mapping, space: ActionSpace, ids: ActionIds)
 def outcomes_of(rows: Rows, mapping: Mapping) -> Vector:
     """Rewards or losses, all of them finite: (n,)."""
     values = rows.numbers(mapping.loss, "reward" if mapping.is_reward else "loss")
-    if (bad := np.flatnonzero(~np.isfinite(values))).size:
-        raise BadInput(
-            f"{rows.at(int(bad[0]))}: {mapping.loss!r} is missing, NaN or infinite; fill it in or drop the "
-            "row"
-        )
+    check_outcomes(values, repr(mapping.loss), rows.where, rows.numbers_of_rows)
     return values
 
 

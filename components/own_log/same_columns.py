@@ -7,7 +7,7 @@ from multilogger.components.features.frames import is_time, is_word
 from multilogger.components.log.files import is_list
 from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.mapping import Mapping
-from multilogger.components.own_log.source import CSV, OpenSource
+from multilogger.components.own_log.source import CSV, OpenSource, check_named_once
 
 WORDS, TRUTHS, NUMBERS = "text", "booleans", "numbers"
 
@@ -27,6 +27,7 @@ def check_same_columns(source: OpenSource, mapping: Mapping) -> None:
             schema = fragment.physical_schema
         except READ_ERRORS as error:
             raise source.unlike(where, error) from error
+        check_named_once(schema.names, where)
         known = {*schema.names, *ds.get_partition_keys(fragment.partition_expression)}
         for name in dict.fromkeys([*mapping.named, *mapping.features]):
             if name not in known:

@@ -54,27 +54,21 @@ class Source:
 
     def _unreadable(self, error: BaseException) -> BadInput:
         """Say what the first file is instead of CSV, if that can be seen, or else what Arrow says."""
-        other = said_of_csv(self.system, self.files[0]) if self.format == CSV else self._twice(error)
-        if other is not None:
-            return BadInput(f"{self.name(self.files[0])} {other}")
+        first = self.files[0]
+        if self.format == CSV and (other := said_of_csv(self.system, first)) is not None:
+            return BadInput(f"{self.name(first)} {other}")
+        if "duplicate field names" in str(error):
+            import pyarrow.parquet as pq
+
+            check_named_once(pq.read_schema(first, filesystem=self.system).names, self.name(first))
         return BadInput(
             f"{self.path} cannot be read as {self.format} ({_of_arrow(error)}); mend the files, or name "
             "others"
         )
 
-    def _twice(self, error: BaseException) -> str | None:
-        """What is said of two columns of one name in the first file, if that is the fault."""
-        import pyarrow.parquet as pq
-
-        if "duplicate field names" not in str(error):
-            return None
-        names = Counter(pq.read_schema(self.files[0], filesystem=self.system).names)
-        name, count = names.most_common(1)[0]
-        return (
-            f"has {count} columns that are called {short(name)}; give each its own name"
-            if count > 1
-            else None
-        )
+    def said(self) -> list[str]:
+        """What the file system says of the files, in their order."""
+        return [self._said(file) for file in self.files]
 
     def _said(self, file: str) -> str:
         facts = self.system.get_file_info(file)
@@ -92,14 +86,10 @@ class Source:
                 partitioning="hive",
                 partition_base_dir=self.base,
             )
-            names = Counter(dataset.schema.names)
+            names = list(dataset.schema.names)
         except READ_ERRORS as error:
             raise self._unreadable(error) from error
-        if twice := [name for name, count in names.items() if count > 1]:
-            raise BadInput(
-                f"{self.path} has {names[twice[0]]} columns that are called {short(twice[0])}; give each its "
-                "own name"
-            )
+        check_named_once(names, self.path)
         check_stated_ids(dataset)
         return OpenSource(self, dataset)
 
@@ -172,8 +162,11 @@ class OpenSource:
 
     def unlike(self, where: str, error: BaseException) -> BadInput:
         """What is said of a file that cannot be read as the others are."""
+        reason = first_line(error)
+        if isinstance(error, OSError) or len(self.source.files) == 1:
+            return BadInput(f"{where} is damaged, or its rows are not of one kind ({reason}); write it again")
         return BadInput(
-            f"{where} cannot be read with the columns of the other files ({first_line(error)}); write it "
+            f"{where} cannot be read with the columns of the other files ({reason}); write it "
             "with the same schema, or leave it out"
         )
 
@@ -200,6 +193,13 @@ class OpenSource:
         named = pa.array(self.stated_ids).take(numbers.combine_chunks())
         table = rows.table.set_column(rows.names.index(ACTION), ACTION, named)
         return Rows(table, rows.where, int(rows.numbers_of_rows[0]))
+
+
+def check_named_once(names: Sequence[str], where: str) -> None:
+    """Refuse two columns of one name: nobody could say which is meant."""
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise BadInput(f"{where} has {count} columns that are called {short(name)}; give each its own name")
 
 
 def _of_arrow(error: BaseException) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from multilogger.components.text import shown
 from multilogger.flows.cells.runner_choice import RunnerChoice
 from multilogger.flows.cli.data_options import GivenData, takes_data
 from multilogger.flows.cli.options import Address, Preset, RunnerName, Seeds, StudiedMethods, Workers
@@ -50,7 +51,7 @@ def study(
         for title, rows in done.tables.items():
             terminal.table(title, rows)
         for line in done.conclusion:
-            typer.echo(f"{line}\n")
+            typer.echo(shown(f"{line}\n"))
         how_much(started, "cell", done.computed, done.reused)
         typer.echo(f"Champion    {done.champion}")
         typer.echo(f"Report      {from_here(done.out / 'study.html')}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import check_level
 from multilogger.components.evaluation.evaluation import (
     PolicyEvaluation,
     Request,
@@ -21,6 +22,7 @@ from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.max_weights import MaxWeights, check_stated_weight
 from multilogger.components.evaluation.score_log import ModelChoice, score_log
 from multilogger.components.evaluation.tables import evaluation_notes
+from multilogger.components.log.unreadable import unchanged
 from multilogger.components.long_log.summing import LONG_ROWS, LongLog, LongLogSums, sum_up_long
 from multilogger.components.names import logger_name, name_from
 from multilogger.components.own_log.estimated import estimated_line, estimated_share
@@ -69,8 +71,7 @@ class EvaluateOptions:
         return str(self.logs) if self.log is None else self.log.logs
 
     def __post_init__(self) -> None:
-        if not 0.5 <= self.level < 1:
-            raise BadInput(f"--level must lie in [0.5, 1), got {self.level:g}; 0.95 is usual")
+        check_level(self.level, "--level")
         check_replicates(self.bootstrap, "--bootstrap")
         RunnerChoice(self.workers, self.runner, self.address)  # says what is wrong
         for name in ("clip", "max_loss", "max_weight"):
@@ -112,7 +113,8 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
     source = replace(source, files=replace(source.files, validation=True if side else None))
     rng = np.random.default_rng(options.seed)
     long = not isinstance(source.files, MappedFiles) and source.files.rows > LONG_ROWS
-    scored = (_summed if long else _score)(source, named, options, rng)
+    with unchanged(options.log_path, source.files.said):
+        scored = (_summed if long else _score)(source, named, options, rng)
     with open_bar("bootstrap", options.bootstrap) as advance:
         result = evaluate_sums(
             scored.log,

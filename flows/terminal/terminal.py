@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Self
+from typing import Any, Self
 
 from rich import box
 from rich.console import Console
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from multilogger.components.text import TextRows
+from multilogger.components.text import TextRows, shown
 
 
 def to_markdown(rows: TextRows) -> str:
@@ -54,14 +54,21 @@ class TerminalBar:
         return f"{self._done:.0f} of {self._total:.0f} ({share})" if self._total > 1 else share
 
 
+class PlainConsole(Console):
+    """Names of a person's log are text: no part of them is a command to the terminal."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        super().print(*(shown(one) if isinstance(one, str) else one for one in objects), **how)
+
+
 class Terminal:
     """Watches a flow: a live display on a terminal; elsewhere a line now and then."""
 
     def __init__(self) -> None:
-        self.out = Console()
+        self.out = PlainConsole()
         if not self.out.is_terminal and "COLUMNS" not in os.environ:
             self.out.width = PIPE_WIDTH
-        self.err = Console(stderr=True)
+        self.err = PlainConsole(stderr=True)
         self.progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -91,7 +98,7 @@ class Terminal:
 
     def done(self, line: str) -> None:
         if self.err.is_terminal:
-            self.err.print(Text("✓ ", style="green").append(line, style="default"), highlight=False)
+            self.err.print(Text("✓ ", style="green").append(shown(line), style="default"), highlight=False)
 
     def say(self, line: str) -> None:
         self.err.print(line, highlight=False, soft_wrap=True, markup=False)
@@ -101,8 +108,8 @@ class Terminal:
         table = Table(box=box.SIMPLE_HEAD)
         for column in rows[0]:
             numeric = all(row[column].replace(",", "").replace(".", "").isdigit() for row in rows)
-            table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+            table.add_column(Text(shown(column)), justify="right" if numeric else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(Text(value) for value in row.values()))  # a name in brackets is no markup
+            table.add_row(*(Text(shown(value)) for value in row.values()))  # a name in brackets is no markup
         self.out.print(title, style="bold", highlight=False, markup=False)
         self.out.print(table)

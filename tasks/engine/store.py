@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from multilogger.components.errors import BadInput, first_line
 
@@ -78,15 +78,22 @@ class Store:
 
     @property
     def identity(self) -> str:
-        """A random name, made once and moved with the store: it tells this store's runs from others'."""
+        """A random name, made once and moved with the store: it tells this store's runs from others'.
+
+        A damaged one is made anew, as a missing one is.
+        """
         path = self.root / "store-id"
-        if not path.exists():
+        known = _identity_in(path)
+        if known is None:
+            path.unlink(missing_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=self.root) as draft:
                 draft.write(uuid4().hex)
                 draft.flush()
+                Path(draft.name).chmod(0o644)  # others may read the store too
                 with suppress(FileExistsError):
                     path.hardlink_to(draft.name)  # whoever is first decides
-        return path.read_text()
+            known = path.read_text()
+        return known
 
     def check_has_runs(self, maker: str) -> None:
         """Refuse a store without MLflow runs; `maker` is a command that would make some."""
@@ -150,3 +157,11 @@ def _complaining(where: str, remedy: str) -> Iterator[None]:
     except OSError as error:
         room = "free some space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         raise BadInput(f"cannot write to {where} ({error.strerror}); {room}{remedy}") from error
+
+
+def _identity_in(path: Path) -> str | None:
+    """The identity that a file holds; None if there is no file, or it holds something else."""
+    try:
+        return UUID(hex=path.read_bytes().decode("ascii")).hex
+    except (FileNotFoundError, ValueError):
+        return None

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from multilogger.components.actions.arrays import Matrix
+from multilogger.components.estimators.checks import LEAST_LEVEL, MOST_LEVEL
 from multilogger.components.evaluation.context_logits import Blocks, ContextLogits
 from multilogger.components.evaluation.evaluation import PolicyEvaluation, Request, evaluate_policy
 from multilogger.components.evaluation.intervals import LEAST_ASKED, MOST_ASKED
@@ -42,7 +43,7 @@ class EstimateSettings(StageSettings):
     """How intervals are made."""
 
     bootstrap: int = Field(default=1000, ge=LEAST_ASKED, le=MOST_ASKED, description="resamples of contexts")
-    level: float = Field(default=0.95, ge=0.5, lt=1, description="level of the intervals")
+    level: float = Field(default=0.95, ge=LEAST_LEVEL, le=MOST_LEVEL, description="level of the intervals")
     bootstrap_seed: int = Field(default=0, ge=0, description="draws resamples and folds")
 
 

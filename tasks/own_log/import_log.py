@@ -6,6 +6,7 @@ from typing import Any
 from multilogger.components.api.policy import COLUMNS_FILE
 from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.errors import BadInput
+from multilogger.components.log.unreadable import unchanged
 from multilogger.components.names import logger_name
 from multilogger.components.own_log.context_files import is_smaller_sparse
 from multilogger.components.own_log.split import Side, open_splitter
@@ -26,13 +27,14 @@ def import_log(settings: ImportLogSettings, run: StageRun) -> None:
             f"the files of {settings.logs} have changed since they were last read; run the command again "
             "with --logs, or put the old files back"
         )
-    source = settings.open()
-    mapping = settings.mapping(source)
-    with run.progress("looking at the log"):
-        splitter = open_splitter(settings.plan, mapping, source)
-        found = survey(source, mapping, splitter, settings.stated(source), settings.limits)
-    with run.progress("writing the log", int(found.rows.sum())) as advance:
-        written = write_log(run.folder, settings.dataset, source, mapping, splitter, found, advance)
+    with unchanged(settings.logs, settings.found_digest):
+        source = settings.open()
+        mapping = settings.mapping(source)
+        with run.progress("looking at the log"):
+            splitter = open_splitter(settings.plan, mapping, source)
+            found = survey(source, mapping, splitter, settings.stated(source), settings.limits)
+        with run.progress("writing the log", int(found.rows.sum())) as advance:
+            written = write_log(run.folder, settings.dataset, source, mapping, splitter, found, advance)
     facts = {"actions": found.actions, "features": found.columns.to_json()}
     text = json.dumps(facts, indent=2)
     run.file(COLUMNS_FILE).write_text(text + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from multilogger.components.errors import BadInput
+from multilogger.components.estimators.checks import LARGEST_OUTCOME, check_reward_range
 from multilogger.components.features.learn_encoding import Limits
 from multilogger.components.log_formats.obd import LAYOUTS, OpenObd, obd_source, open_obd
 from multilogger.components.own_log.find_source import find_source
@@ -17,6 +18,7 @@ from multilogger.components.own_log.split import SideBy, SplitPlan, check_split
 from multilogger.components.own_log.survey import Stated, stated_by
 from multilogger.tasks.engine.stage import Name, StageSettings
 
+MOST_WIDE = 1_000_000  # features of one column
 KINDS = {True: "labels", False: "one-of"}
 
 
@@ -33,10 +35,7 @@ def _ends(value: Any) -> Any:
 
 
 def _ascending(ends: tuple[float, float] | None) -> tuple[float, float] | None:
-    if ends is not None and not ends[0] < ends[1]:
-        came = f"{ends[0]:g},{ends[1]:g}"
-        raise ValueError(f"--reward-range takes the least and then the largest possible reward, got {came}")
-    return ends
+    return None if ends is None else check_reward_range(*ends, "--reward-range")
 
 
 NameList = Annotated[tuple[str, ...], BeforeValidator(_listed)]
@@ -82,13 +81,15 @@ class ImportLogSettings(StageSettings):
     test: Share = Field(default=0.25, description="share of the log that judges the policy in the end")
     validation: Share = Field(default=0.25, description="share of the rest that chooses the epoch")
     max_loss: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="largest possible loss; default that of actions"
+        default=None, gt=0, le=LARGEST_OUTCOME, description="largest possible loss; default that of actions"
     )
     reward_range: Ends = Field(default=None, description="least and largest possible reward: 0,5")
     max_categories: int = Field(
-        default=Limits().words, ge=1, description="a column of more words than this is hashed"
+        default=Limits().words, ge=1, le=MOST_WIDE, description="a column of more words than this is hashed"
     )
-    hash_width: int = Field(default=Limits().buckets, ge=2, description="features of a hashed column")
+    hash_width: int = Field(
+        default=Limits().buckets, ge=2, le=MOST_WIDE, description="features of a hashed column"
+    )
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Self:

@@ -40,6 +40,11 @@ def test_other_text_is_kept(text: str) -> None:
     assert without_secrets(text) == text
 
 
+def test_what_a_terminal_would_obey_is_written_out() -> None:
+    assert str(BadInput("no file a\x1b[2Jb\x07\u202e; mend é")) == r"no file a\x1b[2Jb\x07\u202e; mend é"
+    assert str(BadInput("b\udcff.parquet is bad")) == r"b\udcff.parquet is bad"
+
+
 def test_message_survives_the_way_to_another_process() -> None:
     assert str(pickle.loads(pickle.dumps(BadInput("got 3")))) == "got 3"
 

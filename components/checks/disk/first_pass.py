@@ -11,7 +11,7 @@ from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.checks.drift import block_edges
 from multilogger.components.errors import BadInput
 from multilogger.components.log.actions import places_of
-from multilogger.components.own_log.read_rows import Labelled
+from multilogger.components.log.unreadable import Distinct
 from multilogger.components.own_log.survey import listed_ids, order_labels
 
 MOST_TIMES = 100_000
@@ -33,10 +33,10 @@ class Found:
     unlogged: frozenset[str]
     edges: Vector | None
 
-    def logger_of(self, who: Labelled) -> NDArray[np.int64]:
+    def logger_of(self, who: Distinct) -> NDArray[np.int64]:
         return np.array([self.loggers.index(one) for one in who.values], dtype=np.int64)[who.place]
 
-    def action_of(self, done: Labelled) -> NDArray[np.int64]:
+    def action_of(self, done: Distinct) -> NDArray[np.int64]:
         return places_of(done.values, self.actions)[done.place]
 
     def log_share(self, logger: NDArray[np.int64], action: Actions) -> Vector:
@@ -63,8 +63,8 @@ class FirstPass:
 
     def add(
         self,
-        logger: Labelled,
-        action: Labelled | Matrix,
+        logger: Distinct,
+        action: Distinct | Matrix,
         outcome: Vector,
         missing: NDArray[np.bool_],
         time: Vector | None,

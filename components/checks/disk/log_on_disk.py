@@ -26,6 +26,7 @@ from multilogger.components.features.frames import Rows, is_time, is_word
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import is_list
 from multilogger.components.log.keys import feature_keys, mixed
+from multilogger.components.log.unreadable import unchanged
 from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.read_rows import (
@@ -194,14 +195,15 @@ def check_files(
     advance: Callable[[float], None] = lambda _: None,
 ) -> LogReport:
     """Look at a log on disk without holding it."""
-    log = LogOnDisk(source, wanted, stated)
-    found: list[Finding] = []
-    if share := estimated_share(source):
-        remedy = "log the probability at the time of the action"
-        found.append(Finding("propensities-estimated", "note", estimated_line(share), share, remedy))
-    if log.missing:
-        what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in here"
-        remedy = "'learn' and 'study' estimate it and say so; better log it at the time of the action"
-        found.append(Finding("propensities-missing", "mend", what, log.missing, remedy))
-    report = check(log, policy_findings=found, advance=advance)
-    return replace(report, findings=in_order([*report.findings, *log.ids.findings()]))
+    with unchanged(source.source.path, source.source.said):
+        log = LogOnDisk(source, wanted, stated)
+        found: list[Finding] = []
+        if share := estimated_share(source):
+            remedy = "log the probability at the time of the action"
+            found.append(Finding("propensities-estimated", "note", estimated_line(share), share, remedy))
+        if log.missing:
+            what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in here"
+            remedy = "'learn' and 'study' estimate it and say so; better log it at the time of the action"
+            found.append(Finding("propensities-missing", "mend", what, log.missing, remedy))
+        report = check(log, policy_findings=found, advance=advance)
+        return replace(report, findings=in_order([*report.findings, *log.ids.findings()]))

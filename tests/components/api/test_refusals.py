@@ -174,7 +174,10 @@ def fitted(replayed: ml.BanditLog) -> ml.Learner:
         ({"x": [[1.0], [1.0, 2.0]] * 20}, "x must be an array of numbers, rows of one length ("),
         ({"action": [["a", "b"]] * 40}, "action must be an array of numbers, rows of one length ("),
         ({"reward": ["much"] * 40}, "reward must be an array of numbers"),
-        ({"reward_range": (10, 0)}, "must be the least and the largest possible reward, got (10, 0)"),
+        (
+            {"reward_range": (10, 0)},
+            "must be the least and then the largest possible reward, at most 1e+30 from",
+        ),
         ({"reward_range": (0, 5, 10)}, "must be the least and the largest possible reward, got (0, 5, 10)"),
         ({"reward_range": "0,10"}, "reward_range must be an array of numbers"),
         ({"propensity": ["half"] * 40}, "propensity must be an array of numbers"),

@@ -111,7 +111,7 @@ def test_anything_with_predict_proba_is_a_policy(replayed: ml.BanditLog) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"level": 1.0}, r"level must lie in \[0.5, 1\), got 1.0; 0.95 is usual"),
+        ({"level": 1.0}, r"level must lie in \[0.5, 0.9999\], got 1.0; 0.95 is usual"),
         ({"bootstrap": 10}, "bootstrap needs 100 to 100,000 resamples, got 10"),
         ({"clip": 0.0}, "clip must be a number above 0, got 0.0"),
         ({"max_weight": 1e-3}, "max_weight is 0.001, but a row of the log has weight"),

@@ -231,7 +231,7 @@ def test_the_loss_model_of_dr_is_a_choice(
         ({"policy": "0" * 32}, "MLflow at sqlite.* has no policy '0{32}'"),
         ({"policy": "models:/none@champion"}, "has no policy 'models:/none@champion'"),
         ({"logs": Path("/nowhere")}, "there is no log at /nowhere"),
-        ({"level": 1.5}, r"--level must lie in \[0.5, 1\), got 1.5"),
+        ({"level": 1.5}, r"--level must lie in \[0.5, 0.9999\], got 1.5"),
         ({"bootstrap": 5}, "--bootstrap needs 100 to 100,000 resamples, got 5"),
         ({"clip": -1.0}, "--clip must be a number above 0, got -1"),
         ({"max_weight": 1e-6}, "--max-weight is 1e-06, but a row of the log has weight"),

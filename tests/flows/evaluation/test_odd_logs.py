@@ -94,6 +94,18 @@ ODD = {
     "validation as text": ("validation", each("yes"), "column 'validation' must hold true and false"),
     "validation as lists": ("validation", each([True]), "column 'validation' must hold true and false"),
     "validation missing": ("validation", pa.nulls(ROWS), "column 'validation' must hold true and false"),
+    "action as a time of no calendar": (
+        "action",
+        each(-(2**63) + 1, pa.timestamp("us")),
+        "column 'action' holds timestamp[us], which cannot be told apart (date value out of range)",
+    ),
+    "logger as a time of no zone": (
+        "logger",
+        each(0, pa.timestamp("us", "Mars/Olympus")),
+        "cannot be told apart ('Mars/Olympus'); cast it to whole numbers or words",
+    ),
+    "action as float16": ("action", each(np.float16(0.5), pa.float16()), "one of 0, 1, 2, 3, got 0.5"),
+    "loss of 1e300": ("loss", each(1e300), "the loss is 1e+300, more than 1e+30 from 0; count it in a"),
     "loss as a list": ("loss", each([1.0]), "column 'loss' must hold numbers"),
 }
 
@@ -107,6 +119,12 @@ def test_an_odd_column_is_told_in_one_line(policy: Path, tmp_path: Path, name: s
     assert message in line
     assert len(line) < LONGEST
     assert "\n" not in line
+
+
+def test_a_logger_in_float16_is_a_logger(policy: Path, tmp_path: Path) -> None:
+    halves = pa.array(np.arange(ROWS) % 2, pa.float32()).cast(pa.float16())
+    done = evaluated(policy, tmp_path / "log", logger=halves)
+    assert [one.name for one in done.result.loggers] == ["0.0", "1.0"]
 
 
 def test_a_log_without_rows_says_what_to_do(policy: Path, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import multilogger as ml
@@ -68,6 +70,32 @@ def test_every_kind_of_files_is_one_log(logs: Path, where: str) -> None:
     done, usual = evaluated(logs, f"{logs}/{where}", **COLUMNS), evaluated(logs, f"{logs}/parquet", **COLUMNS)
     assert done.result.rows == ROWS
     assert done.result.estimates == usual.result.estimates
+
+
+@pytest.mark.parametrize(
+    ("ages", "learned", "found"),
+    [([[1.0, 2.0]] * ROWS, 1, 2), ([[]] * ROWS, 1, 0)],
+    ids=["lists", "empty lists"],
+)
+def test_as_many_numbers_as_the_policy_learned_from(
+    logs: Path, tmp_path: Path, ages: Any, learned: int, found: int
+) -> None:
+    table = pq.read_table(logs / "parquet")
+    values = pa.array(ages, pa.list_(pa.float64()))
+    place = table.column_names.index("user_age")
+    pq.write_table(table.set_column(place, "user_age", values), tmp_path / "odd.parquet")
+    message = f"'user_age' holds {found} numbers per row, the log of the policy had {learned}; give those"
+    with pytest.raises(ml.BadInput, match=message):
+        evaluated(logs, str(tmp_path / "odd.parquet"), **COLUMNS)
+
+
+def test_loggers_beyond_64_bits_with_a_sign(logs: Path, tmp_path: Path) -> None:
+    table = pq.read_table(logs / "parquet")
+    place = table.column_names.index("policy")
+    wide = pa.array(np.arange(ROWS, dtype=np.uint64) % 2 + 2**63)
+    pq.write_table(table.set_column(place, "policy", wide), tmp_path / "wide.parquet")
+    done = evaluated(logs, str(tmp_path / "wide.parquet"), **COLUMNS)
+    assert [one.name for one in done.result.loggers] == [str(2**63), str(2**63 + 1)]
 
 
 def test_the_estimate_is_that_of_the_python_api(logs: Path) -> None:

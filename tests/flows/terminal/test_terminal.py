@@ -6,6 +6,17 @@ from multilogger.flows.terminal import terminal
 from multilogger.flows.terminal.terminal import Terminal
 
 
+def test_names_are_no_commands_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "old\x1b[2J\x9b1m\u202e"
+    watcher = Terminal()
+    watcher.say(f"{name}: a number")
+    watcher.table(f"Of {name}", [{f"by {name}": f"[b]{name}"}])
+    watcher.out.print(f"{name} is best", markup=False)
+    shown = "".join(capsys.readouterr())
+    assert not set(shown) & set("\x1b\x9b\u202e")
+    assert shown.count(r"old\x1b[2J\x9b1m\u202e") == 5
+
+
 def test_a_pipe_hears_now_and_then_how_far_long_work_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

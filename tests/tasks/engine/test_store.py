@@ -2,6 +2,7 @@
 
 import errno
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 import typer
@@ -73,3 +74,14 @@ def test_a_full_disk_asks_for_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr("tempfile.TemporaryFile", full)
     with pytest.raises(BadInput, match=r"No space left on device\); free some space, or choose another"):
         Store(tmp_path).open()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a' or '' = '", b"0" * 31, None])
+def test_a_damaged_identity_is_made_anew(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "store-id"
+    if content is not None:
+        path.write_bytes(content)
+    identity = Store(tmp_path).identity
+    assert UUID(hex=identity).hex == identity == path.read_text()
+    assert Store(tmp_path).identity == identity
+    assert path.stat().st_mode & 0o777 == 0o644

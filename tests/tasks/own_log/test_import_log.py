@@ -1,6 +1,7 @@
 """`import-log`: what it writes, how it splits, and what it says of a log that cannot be read."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -214,6 +215,8 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
         (FRAME.assign(v=FRAME.index % 50), {"context": "v"}, "its features are not those of an earlier row"),
         (FRAME.assign(v=pd.Series([[1]] * 600)), {"context": "v"}, "column 'v' (context) must hold one"),
         (FRAME.assign(part="best"), {"split_column": "part"}, "must say train, validation or test, it is"),
+        (FRAME.assign(click=-1e308), {}, "row 0: 'click' is -1e+308, more than 1e+30 from 0; count it in a"),
+        (changed("user_age", 7, 1e300), {}, "row 7: 'user_age' is 1e+300, infinite or too large for a feat"),
         (FRAME.head(0), {}, "the log has no rows; check the filter that made it"),
     ],
 )  # fmt: skip
@@ -227,9 +230,11 @@ def test_bad_logs(frame: pd.DataFrame, changes: dict[str, Any], message: str, tm
 
 def test_a_range_that_descends_is_refused() -> None:
     with pytest.raises(
-        ml.BadInput, match="--reward-range takes the least and then the largest possible reward, got 1,0"
+        ml.BadInput, match=r"--reward-range must be the least and then the largest .* 1e\+30 from 0, got 1,0"
     ):
         checked_settings("import-log", {"logs": "shop.parquet", "reward_range": "1,0"})
+    with pytest.raises(ml.BadInput, match=r"at most 1e\+30 from 0, got -1e\+308,1e\+308"):
+        checked_settings("import-log", {"logs": "shop.parquet", "reward_range": "-1e308,1e308"})
 
 
 def test_bad_files(tmp_path: Path) -> None:
@@ -250,6 +255,36 @@ def test_bad_files(tmp_path: Path) -> None:
         ml.BadInput, match=r"^twice\.parquet has 2 columns that are called 'click'; give each"
     ):
         settings_of(tmp_path / "twice.parquet")
+    folder = in_two_files(tmp_path / "logs", FRAME)
+    (tmp_path / "twice.parquet").rename(folder / "b.parquet")
+    with pytest.raises(ml.BadInput, match=r"^b\.parquet has 2 columns that are called 'click'; give each"):
+        settings_of(folder)
+
+
+@pytest.mark.parametrize("name", ["shop.csv", "shop.csv.gz", "shop.parquet"])
+def test_a_pipe_is_no_log(name: str, tmp_path: Path) -> None:
+    """Nobody writes into it: reading would wait without end."""
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ml.BadInput, match=rf"{name} is neither a file nor a folder, and a log is read twice"):
+        settings_of(tmp_path / name)
+    with pytest.raises(ml.BadInput, match="no files of Parquet or CSV"):
+        settings_of(tmp_path)
+
+
+def test_times_of_other_centuries_and_views(tmp_path: Path) -> None:
+    """Kinds that some of Arrow's functions do not have."""
+    table = pa.Table.from_pandas(FRAME, preserve_index=False)
+    seconds = np.linspace(0, 3e14, len(FRAME)).astype(np.int64)
+    late = pa.array(seconds, pa.timestamp("s", "+05:30"))
+    table = table.set_column(table.column_names.index("at"), "at", late)
+    for name in ("item_id", "user_country"):
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, table[name].cast(pa.string_view()))
+    pq.write_table(table, tmp_path / "shop.parquet")
+    odd = rows_of(imported(tmp_path / "shop.parquet", tmp_path / "odd"))
+    FRAME.to_parquet(tmp_path / "shop.parquet")
+    usual = rows_of(imported(tmp_path / "shop.parquet", tmp_path / "usual"))
+    assert odd[["action", "delta"]].equals(usual[["action", "delta"]])
 
 
 @pytest.mark.parametrize(
