@@ -154,11 +154,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=100)
     parser.add_argument("--models", default=",".join(MODELS), help="the ridge, and others to compare with it")
+    parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     models = [DrModel(name) for name in options.models.split(",")]
     torch.set_num_threads(1)
-    settings = [Setting(policy, loss) for policy in POLICIES for loss in (HAMMING, CROWDING, ZERO_ONE)]
+    policies = options.policies.split(",")
+    settings = [Setting(policy, loss) for policy in policies for loss in (HAMMING, CROWDING, ZERO_ONE)]
     with options.out.open("w", newline="") if options.out else sys.stdout as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
         writer.writeheader()

@@ -35,7 +35,7 @@ from multilogger.components.evaluation.loss_models.label_models import label_ter
 
 PULLS = 10.0 ** np.arange(0.5, 4.25, 0.5)  # in rows of mean squared weight
 FEWEST_FOLDS = 3  # or no context is left to choose the pull on
-MOST_ACTIONS = 200  # of one-of-K: the table has (2 K + 2)^2 numbers per fold
+MOST_SIZE = 200  # labels, or actions: tables have (3 q + 1)^2 or (2 K + 2)^2 numbers per fold
 
 Sums = NDArray[np.float64]
 
@@ -72,11 +72,6 @@ class ChoiceTerms:
     """Those of the ridge of one-of-K actions, z = (1, h_a, e_a, h_a e_a), e_a the indicator of action a."""
 
     def width(self, size: int) -> int:
-        if size > MOST_ACTIONS:
-            raise BadInput(
-                f"the loss model 'smrdr' of dr is for {MOST_ACTIONS} actions at most, the policy has {size}; "
-                "choose ridge"
-            )
         return 2 * size + 2
 
     def of(self, rows: ModelRows) -> TermRows:
@@ -140,14 +135,14 @@ class VarianceSums:
         """beta of the rows of some folds for every pull, and last that of the ridge: (pulls + 1, k).
 
         beta = beta_ridge + (C + pull b2 1)^-1 (c - C beta_ridge), with C and c the centred sums and b2 the
-        mean squared weight.
+        mean squared weight, but 1 at least, as it is in expectation.
         """
         plain = self.plain[folds].sum(axis=0)
         ridge = ridge_coefficients(plain[:-1, :-1], plain[:-1, -1])
         centred = self.centred(folds)
         values, vectors = np.linalg.eigh(centred[:-1, :-1])
         left = vectors.T @ (centred[:-1, -1] - centred[:-1, :-1] @ ridge)
-        scale = self.squares[folds].sum() / self.rows[folds].sum()
+        scale = max(1.0, self.squares[folds].sum() / self.rows[folds].sum())
         shrunk = left / (np.maximum(values, 0.0) + scale * pulls[:, None])
         return np.vstack([ridge + shrunk @ vectors.T, ridge])
 
@@ -161,6 +156,11 @@ class LeastVariance:
     """The model of some terms, by sums kept fold by fold; it needs the weights h/h_avg of its rows."""
 
     def __init__(self, terms: Terms, shape: LogShape) -> None:
+        if shape.size > MOST_SIZE:
+            raise BadInput(
+                f"the loss model 'smrdr' of dr is for {MOST_SIZE} labels or actions at most, the policy has "
+                f"{shape.size}; choose ridge"
+            )
         self._terms, self._folds = terms, shape.folds
         self._count, width = int(shape.folds.max()) + 1, terms.width(shape.size)
         self._sums = VarianceSums.empty(self._count, shape.loggers, width)

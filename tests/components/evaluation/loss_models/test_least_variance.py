@@ -221,8 +221,16 @@ def test_it_needs_all_propensities() -> None:
         model.add(replace(known.rows, log_weight=None))
 
 
-def test_many_actions_are_refused() -> None:
+@pytest.mark.parametrize("terms", TERMS.values())
+def test_many_labels_or_actions_are_refused(terms: Terms) -> None:
     shape = LogShape(10, 201, 1.0, np.arange(10) % 5)
-    message = "'smrdr' of dr is for 200 actions at most, the policy has 201; choose ridge"
+    message = "'smrdr' of dr is for 200 labels or actions at most, the policy has 201; choose ridge"
     with pytest.raises(BadInput, match=re.escape(message)):
-        LeastVariance(ChoiceTerms(), shape)
+        LeastVariance(terms, shape)
+
+
+def test_a_policy_that_no_row_agrees_with_has_finite_losses() -> None:
+    known = population(Labels(2), 2)
+    known = replace(known, rows=replace(known.rows, log_weight=np.full(len(known.h), -np.inf)))
+    found = fitted(known, Labels(2)).predict(known.rows)
+    assert np.isfinite(found.q_logged).all()
