@@ -1,11 +1,12 @@
-"""The two loss models of `multilogger evaluate` on the same simulated logs: coverage, width and bias of `dr`.
+"""The loss models of `multilogger evaluate` on the same simulated logs: coverage, width and bias of `dr`.
 
     python benchmarks/dr_models.py --logs 100 --out benchmarks/results/dr_models.csv
 
-Contexts are new in every log, with features of which the true labels are noisy functions. The policy knows
-these functions well, and acts softly or greedily, or badly. The loss adds up over labels (hamming) or does
-not (crowding). A row per setting and model; `ratio` is the width of the interval over that of the ridge on
-the same log, averaged.
+Contexts are new in every log, with features of which the true labels, or the true one of ten actions, are
+noisy functions. The policy knows these functions well, and acts softly or greedily, or badly. The loss of
+labels adds up over them (hamming) or does not (crowding); that of one-of actions is zero-one. A row per
+setting and model; `ratio` is the width of the interval over that of the ridge on the same log, averaged, and
+`spread` the standard deviation of the estimate over logs.
 """
 
 import argparse
@@ -13,7 +14,8 @@ import csv
 import math
 import sys
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +24,18 @@ from simulated_world import Met
 
 from multilogger.components.actions.arrays import Actions, Vector
 from multilogger.components.actions.labels import Labels
-from multilogger.components.datasets.losses import CROWDING, HAMMING, Loss
+from multilogger.components.actions.one_of import OneOf
+from multilogger.components.actions.space import ActionSpace
+from multilogger.components.datasets.losses import CROWDING, HAMMING, ZERO_ONE, Loss
 from multilogger.components.evaluation.context_sums import Contexts
 from multilogger.components.evaluation.evaluation import EstimateRow, Request, evaluate_policy
 from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.evaluation.score_log import Scored
 
-MODELS = (DrModel.RIDGE, DrModel.ADDITIVE)
-FEATURES, LABELS, CONTEXTS = 30, 6, 500
+MODELS = (DrModel.RIDGE, DrModel.SMRDR, DrModel.NETWORK)
+FEATURES, CONTEXTS = 30, 500
+SPACES: dict[str, ActionSpace] = {space.name: space for space in (Labels(6), OneOf(10))}
+THRESHOLD = 0.5  # of the scores, above which a label is true
 PASSES = (2, 2)
 LOGGERS = (0.3, 1.5)  # how sharp each is
 POLICIES = {
@@ -49,17 +55,23 @@ class Setting:
     policy: str
     loss: Loss
 
+    @property
+    def space(self) -> ActionSpace:
+        return SPACES[self.loss.space]
+
     def met(self, contexts: int, rng: np.random.Generator) -> tuple[Met, Actions]:
-        """New contexts, and their true labels."""
-        fixed = np.random.default_rng(7)
-        slopes = fixed.normal(size=(FEATURES, LABELS)) / math.sqrt(FEATURES / 4)
+        """New contexts, and the right action of each."""
+        fixed, size, labels = np.random.default_rng(7), self.space.size, bool(self.space.action_shape)
+        shift = THRESHOLD if labels else 0.0
+        slopes = fixed.normal(size=(FEATURES, size)) / math.sqrt(FEATURES / 4)
         worse = slopes + fixed.normal(size=slopes.shape) / math.sqrt(FEATURES)
         sharp, error = POLICIES[self.policy]
         own = slopes + error * fixed.normal(size=slopes.shape) / math.sqrt(FEATURES)
         x = rng.normal(size=(contexts, FEATURES))
-        truth = (x @ slopes + NOISE * rng.normal(size=(contexts, LABELS)) > 0.5).astype(np.uint8)
-        loggers = tuple(each * (x @ worse - 0.5) for each in LOGGERS)
-        return Met(Labels(LABELS), sharp * (x @ own - 0.5), loggers, x), truth
+        scores = x @ slopes + NOISE * rng.normal(size=(contexts, size))
+        truth = (scores > shift).astype(np.uint8) if labels else scores.argmax(axis=1)
+        loggers = tuple(each * (x @ worse - shift) for each in LOGGERS)
+        return Met(self.space, sharp * (x @ own - shift), loggers, x), truth
 
     def risk(self) -> float:
         met, truth = self.met(RISK_CONTEXTS, np.random.default_rng(1))
@@ -72,7 +84,7 @@ class Setting:
         def losses(context: Contexts, action: Actions) -> Vector:
             return self.loss.value(action, truth[context])
 
-        return met.draw(PASSES, losses, self.loss.largest(LABELS), rng, model)
+        return met.draw(PASSES, losses, self.loss.largest(self.space.size), rng, model)
 
 
 @dataclass(frozen=True)
@@ -87,18 +99,19 @@ class Line:
     monte_carlo_error: float
     mean_width: float
     ratio: float
+    spread: float
     bias: float
     bias_error: float
     effective_rows: float
     seconds: float
 
 
-def measure(setting: Setting, logs: int) -> list[Line]:
+def measure(setting: Setting, logs: int, models: Sequence[DrModel]) -> list[Line]:
     risk = setting.risk()
-    found: dict[DrModel, list[EstimateRow]] = {model: [] for model in MODELS}
-    seconds = dict.fromkeys(MODELS, 0.0)
+    found: dict[DrModel, list[EstimateRow]] = {model: [] for model in models}
+    seconds = dict.fromkeys(models, 0.0)
     for seed in range(FIRST_SEED, FIRST_SEED + logs):
-        for model in MODELS:
+        for model in models:
             start = time.process_time()
             scored = setting.draw(seed, model)
             result = evaluate_policy(scored.log, scored.model, Request(), np.random.default_rng(seed))
@@ -129,6 +142,7 @@ def _line(
         monte_carlo_error=round(math.sqrt(held * (1.0 - held) / len(rows)), 4),
         mean_width=round(float(widths.mean()), 4),
         ratio=round(float((widths / ridge).mean()), 4),
+        spread=round(float(values.std(ddof=1)), 4),
         bias=round(float(values.mean()) - risk, 4),
         bias_error=round(float(values.std(ddof=1)) / math.sqrt(len(rows)), 4),
         effective_rows=round(float(np.mean([row.effective_rows for row in rows])), 1),
@@ -139,15 +153,20 @@ def _line(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=100)
+    parser.add_argument("--models", default=",".join(MODELS), help="the ridge, and others to compare with it")
+    parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    models = [DrModel(name) for name in options.models.split(",")]
     torch.set_num_threads(1)
-    settings = [Setting(policy, loss) for policy in POLICIES for loss in (HAMMING, CROWDING)]
-    lines = [asdict(line) for setting in settings for line in measure(setting, options.logs)]
+    policies = options.policies.split(",")
+    settings = [Setting(policy, loss) for policy in policies for loss in (HAMMING, CROWDING, ZERO_ONE)]
     with options.out.open("w", newline="") if options.out else sys.stdout as file:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(lines)
+        for setting in settings:
+            writer.writerows(asdict(line) for line in measure(setting, options.logs, models))
+            file.flush()
 
 
 if __name__ == "__main__":

@@ -68,9 +68,12 @@ class Met:
             log_greedy=space.log_probability(target, space.greedy(target)),
         )
         folds = draw_folds(contexts, rng)
-        shape = LogShape(log.rows, space.size, max_loss, folds)
+        shape = LogShape(log.rows, space.size, max_loss, folds, log.loggers)
         model = new_loss_model(space, dr_model, shape, rng.spawn(1)[0])
-        rows = ModelRows(context, logger, target, action, delta, self.x[context].astype(np.float32))
+        x = self.x[context].astype(np.float32)
+        over = log.log_average
+        log_weight = None if over is None else log.log_target - over
+        rows = ModelRows(context, logger, target, action, delta, x, log_weight=log_weight)
         model.add(rows)
         model.fit()
         return Scored(log, model.predict(rows), contexts_known=True, fitted_rows=model.fitted_rows)

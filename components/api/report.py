@@ -174,8 +174,8 @@ def evaluate(
         bootstrap: resamples, at least 100.
         clip: cut of the weights in the clipped estimators; the square root of the rows by default.
         max_weight: the largest weight that could ever occur; known where the log has its loggers' policies.
-        dr_model: the loss model of the doubly robust estimate: ridge, or a network (slower, better), which is
-            called additive for label vectors.
+        dr_model: the loss model of the doubly robust estimate: ridge; smrdr, of the least variance; or a
+            network (slower), which is called additive for label vectors.
         seed: of the resamples and folds.
     """
     if not isinstance(log, BanditLog):

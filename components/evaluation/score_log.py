@@ -90,7 +90,9 @@ class _Seen:
     def rows(self, log: ScoredLog) -> ModelRows:
         """What a model of the loss is shown of them."""
         context, logger, delta = log.context[self.at], log.logger[self.at], log.delta[self.at]
-        return ModelRows(context, logger, self.logits, self.action, delta, self.x)
+        over = log.log_propensity if log.loggers == 1 else log.log_average
+        log_weight = None if over is None else log.log_target[self.at] - over[self.at]
+        return ModelRows(context, logger, self.logits, self.action, delta, self.x, log_weight=log_weight)
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def score_log(
     place = None if contexts is None else context_places(skimmed, contexts)
     log = _empty_scores(skimmed, files, largest)
     known = skimmed.context_labels is not None
-    shape = LogShape(log.rows, policy.space.size, largest, draw_folds(log.contexts, rng))
+    shape = LogShape(log.rows, policy.space.size, largest, draw_folds(log.contexts, rng), log.loggers)
     choice = choice or ModelChoice()
     apart = None if contexts is None or place is None else partial(_numbered, contexts, place)
     # draws of its own, so that the resamples are the same whatever the model

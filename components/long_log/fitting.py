@@ -19,9 +19,10 @@ from multilogger.components.evaluation.loss_models.cross_fitting import (
     LogShape,
     draw_folds,
 )
-from multilogger.components.evaluation.loss_models.registry import new_loss_model
+from multilogger.components.evaluation.loss_models.registry import DrModel, new_loss_model
 from multilogger.components.evaluation.score_log import ModelChoice
 from multilogger.components.learners.loss_models.additivity import AdditivityTest
+from multilogger.components.log.files import ColumnBatch
 from multilogger.components.log.parts import LogPart
 from multilogger.components.long_log.contexts import ContextTable, Places, fold_of
 from multilogger.components.long_log.scoring import Reader, SeenRows
@@ -51,10 +52,10 @@ def fit_model(
     rng: np.random.Generator,
 ) -> Fitted:
     """Fit the loss model to a sample of rows, and test on them whether the loss adds up over labels."""
-    sample = list(rows_to_fit(reader, parts))
+    sample = list(rows_to_fit(reader, parts, counts if choice.kind is DrModel.SMRDR else None))
     numbers, folds, first_fold = _numbered(sample, reader.table, salt, rng)
     space = reader.policy.space
-    shape = LogShape(sum(len(rows) for rows in sample), space.size, reader.max_loss, folds)
+    shape = LogShape(sum(len(rows) for rows in sample), space.size, reader.max_loss, folds, len(counts))
     apart = None if reader.table is None else _apart(reader.table)
     model = new_loss_model(space, choice.kind, shape, rng.spawn(1)[0], apart, choice.advance)
     additive = None
@@ -74,13 +75,24 @@ def fit_model(
     return Fitted(model, model.fitted_rows, first_fold, additive, tested)
 
 
-def rows_to_fit(reader: Reader, parts: Sequence[LogPart]) -> Iterator[SeenRows]:
-    """The first rows of parts all over the log."""
+def rows_to_fit(reader: Reader, parts: Sequence[LogPart], counts: Vector | None = None) -> Iterator[SeenRows]:
+    """The first rows of parts all over the log; with `counts` (J,) of loggers' rows also their h_avg."""
     chosen = np.unique(np.linspace(0, len(parts) - 1, SAMPLE_PARTS).astype(int))
     short = replace(reader, most_rows=-(-SAMPLE_ROWS // len(chosen)))
     for number in chosen:
         if (seen := next(short.rows(parts[number]), None)) is not None:
-            yield seen[0]
+            rows, chunk = seen
+            average = None if counts is None else _log_average(reader, rows, chunk, counts)
+            yield replace(rows, log_average=average)
+
+
+def _log_average(reader: Reader, rows: SeenRows, chunk: ColumnBatch, counts: Vector) -> Vector | None:
+    """log h_avg(y|x) of rows, None where the log does not tell."""
+    if len(counts) == 1:
+        return rows.log_propensity
+    if reader.files.columns.propensities is None:
+        return None
+    return reader.log_average(rows, chunk, tuple(str(label) for label in reader.labels), counts)
 
 
 def _numbered(

@@ -29,6 +29,8 @@ MOST_LOGITS = 2**22  # of some rows at a time: 34 MB
 class SeenRows:
     """Some rows: the keys and places of their contexts, and what was read and made of them.
 
+    `log_average` is log h_avg(y|x), of rows that a model is fitted to which asks for it.
+
     All of it in memory of its own: a slice of what was read would keep a whole row group alive.
     """
 
@@ -41,14 +43,23 @@ class SeenRows:
     logits: Matrix
     x: NDArray[np.float32] | None
     scores: RowScores
+    log_average: Vector | None = None
 
     def __len__(self) -> int:
         return len(self.delta)
 
     def model_rows(self, context: Places) -> ModelRows:
         """What a model of the loss is shown of them; `context` are their numbers to it."""
+        average = self.log_average
         return ModelRows(
-            context, self.logger, self.logits, self.action, self.delta, self.x, self.scores.chances
+            context,
+            self.logger,
+            self.logits,
+            self.action,
+            self.delta,
+            self.x,
+            self.scores.chances,
+            None if average is None else self.scores.log_target - average,
         )
 
 
@@ -95,6 +106,14 @@ class Reader:
             scores = row_scores(self.policy.space, logits, action)
             yield SeenRows(key, place, logger, action, delta, own, logits, x, scores), chunk
 
+    def log_average(
+        self, rows: SeenRows, chunk: ColumnBatch, names: tuple[str, ...], counts: Vector
+    ) -> Vector:
+        """log h_avg(y|x) of rows, of loggers with these names and numbers of rows: (n,)."""
+        table = chunk.log_propensities(self.files.columns)
+        check_propensities(table, rows.log_propensity, rows.logger, names, chunk.where)
+        return _log_mixture(table, counts)
+
 
 @dataclass(frozen=True)
 class Scorer:
@@ -128,9 +147,7 @@ class Scorer:
         found["log_propensity"], found["log_target"] = rows.log_propensity, rows.scores.log_target
         found["is_greedy"], found["log_greedy"] = rows.scores.is_greedy, rows.scores.log_greedy
         if self.frame.balanced:
-            table = chunk.log_propensities(self.reader.files.columns)
-            check_propensities(table, rows.log_propensity, rows.logger, self.frame.names, chunk.where)
-            found["log_average"] = _log_mixture(table, self.frame.counts)
+            found["log_average"] = self.reader.log_average(rows, chunk, self.frame.names, self.frame.counts)
         if self.model is not None:
             modelled = self.model.predict(rows.model_rows(self.model_context(rows)))
             found["q_logged"], found["q_target"] = modelled.q_logged, modelled.q_target

@@ -111,9 +111,7 @@ def evaluate(
     max_weight: Annotated[
         float | None, typer.Option(help="Largest weight that could occur, for Bernstein intervals.")
     ] = None,
-    dr_model: Annotated[
-        str, typer.Option(help="Loss model of dr: 'ridge', or 'network', one of the features.")
-    ] = "ridge",
+    dr_model: Annotated[str, typer.Option(help="Loss model of dr: 'ridge', 'smrdr' or 'network'.")] = "ridge",
     workers: Annotated[
         int, typer.Option(help="Processes that read a log of more than a million rows; same result.")
     ] = 1,

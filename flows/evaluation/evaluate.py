@@ -176,7 +176,7 @@ def _request(options: EvaluateOptions) -> Request:
 
 @contextmanager
 def _bars(source: LogSource, options: EvaluateOptions) -> Iterator[tuple[Bar, ModelChoice]]:
-    slow = options.dr_model is not DrModel.RIDGE
+    slow = options.dr_model.slow
     with (
         open_bar("reading the log", PASSES * source.files.rows) as advance,
         open_bar("fitting a model of the loss", 1.0) if slow else SilentBar() as fitting,

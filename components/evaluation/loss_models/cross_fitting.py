@@ -1,8 +1,8 @@
 """What a model of the loss is shown of a log, and what is asked of it: cross-fitting by context."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ Apart = Callable[[], Iterator[Block]]
 class ModelRows:
     """Some rows of a log in its order: context (m,) and logger (m,) from 0, the policy's logits (m, size),
     actions and losses (m,); `x` (m, d) where features stand in the rows. `chances` (m, size) are the policy's
-    probabilities, where somebody knows them already.
+    probabilities, where somebody knows them already; `log_weight` (m,) is log h/h_avg, where it is known.
     """
 
     context: NDArray[np.int64]
@@ -36,19 +36,29 @@ class ModelRows:
     delta: Vector
     x: NDArray[np.float32] | None = None
     chances: Matrix | None = None
+    log_weight: Vector | None = None
+
+    def at(self, rows: NDArray[np.int64] | slice) -> "ModelRows":
+        """Some of them."""
+        parts: dict[str, Any] = {}
+        for field in fields(self):
+            values = getattr(self, field.name)
+            parts[field.name] = None if values is None else values[rows]
+        return ModelRows(**parts)
 
 
 @dataclass(frozen=True)
 class LogShape:
     """What is known of a log before its actions are read; `folds` (contexts,) is the fold of each context.
 
-    `size` is that of the action space.
+    `size` is that of the action space, `loggers` how many there are.
     """
 
     rows: int
     size: int
     max_loss: float
     folds: Folds
+    loggers: int = 1
 
 
 class CrossFittedModel(Protocol):

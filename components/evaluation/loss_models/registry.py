@@ -14,11 +14,20 @@ Build = Callable[[LogShape, np.random.Generator, Apart | None, Advance], CrossFi
 
 
 class DrModel(StrEnum):
-    """The loss model of `dr`: a ridge, or a network of the features; `additive` is that of label vectors."""
+    """The loss model of `dr`: a ridge, that of the least variance, or a network of the features.
+
+    `additive` is the network of label vectors.
+    """
 
     RIDGE = "ridge"
+    SMRDR = "smrdr"
     ADDITIVE = "additive"
     NETWORK = "network"
+
+    @property
+    def slow(self) -> bool:
+        """Whether a person waits for it."""
+        return self in (DrModel.ADDITIVE, DrModel.NETWORK)
 
 
 def _labels(kind: DrModel) -> Build:
@@ -28,9 +37,12 @@ def _labels(kind: DrModel) -> Build:
         shape: LogShape, rng: np.random.Generator, apart: Apart | None, advance: Advance
     ) -> CrossFittedModel:
         from multilogger.components.evaluation.loss_models.label_models import AdditiveNetwork, LabelRidge
+        from multilogger.components.evaluation.loss_models.least_variance import LabelTerms, LeastVariance
 
         if kind is DrModel.RIDGE:
             return LabelRidge(shape.size, shape.folds)
+        if kind is DrModel.SMRDR:
+            return LeastVariance(LabelTerms(), shape)
         return AdditiveNetwork(shape, rng, apart, advance)
 
     return build
@@ -43,17 +55,20 @@ def _one_of(kind: DrModel) -> Build:
         shape: LogShape, rng: np.random.Generator, apart: Apart | None, advance: Advance
     ) -> CrossFittedModel:
         from multilogger.components.evaluation.loss_models.choice_models import ChoiceNetwork, ChoiceRidge
+        from multilogger.components.evaluation.loss_models.least_variance import ChoiceTerms, LeastVariance
 
         if kind is DrModel.RIDGE:
             return ChoiceRidge(shape.size, shape.folds)
+        if kind is DrModel.SMRDR:
+            return LeastVariance(ChoiceTerms(), shape)
         return ChoiceNetwork(shape, rng, apart, advance)
 
     return build
 
 
 MODELS: dict[str, dict[DrModel, Build]] = {
-    "labels": {kind: _labels(kind) for kind in (DrModel.RIDGE, DrModel.ADDITIVE, DrModel.NETWORK)},
-    "one-of": {kind: _one_of(kind) for kind in (DrModel.RIDGE, DrModel.NETWORK)},
+    "labels": {kind: _labels(kind) for kind in DrModel},
+    "one-of": {kind: _one_of(kind) for kind in DrModel if kind is not DrModel.ADDITIVE},
 }
 """By the name of the action space."""
 

@@ -19,7 +19,7 @@ def fitted(replayed: ml.BanditLog) -> ml.Learner:
     return ml.Weighted(epochs=3, hidden=(8,)).fit(replayed)
 
 
-@pytest.mark.parametrize("dr_model", ["ridge", "additive"])
+@pytest.mark.parametrize("dr_model", ["ridge", "smrdr", "additive"])
 def test_the_numbers_are_those_of_the_command(
     fitted: ml.Learner, replayed: ml.BanditLog, tmp_path: Path, dr_model: str
 ) -> None:
@@ -115,7 +115,7 @@ def test_anything_with_predict_proba_is_a_policy(replayed: ml.BanditLog) -> None
         ({"bootstrap": 10}, "bootstrap needs 100 to 100,000 resamples, got 10"),
         ({"clip": 0.0}, "clip must be a number above 0, got 0.0"),
         ({"max_weight": 1e-3}, "max_weight is 0.001, but a row of the log has weight"),
-        ({"dr_model": "forest"}, "dr_model must be one of ridge, additive, network, got 'forest'"),
+        ({"dr_model": "forest"}, "dr_model must be one of ridge, smrdr, additive, network, got 'forest'"),
     ],
 )
 def test_bad_requests(

@@ -12,6 +12,7 @@ import pytest
 from benchmarks import long_log
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.evaluation import PolicyEvaluation
+from multilogger.components.evaluation.loss_models.registry import DrModel
 from multilogger.components.log.files import open_log_files
 from multilogger.components.log.parts import log_parts, mapper
 from multilogger.components.long_log import summing
@@ -79,6 +80,18 @@ def test_parts_say_what_memory_says(place: Path, change: str | None, monkeypatch
     for one, other in zip(long.loggers, short.loggers, strict=True):
         assert astuple(one)[1:] == pytest.approx(astuple(other)[1:], rel=1e-9)
     assert long.warnings == short.warnings
+
+
+def test_smrdr_has_its_weights_in_parts_too(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model: dict[str, Any] = {"dr_model": DrModel.SMRDR}
+    short, long = (evaluated(place, place / "log", monkeypatch, way, **model) for way in (False, True))
+    mine, theirs = (next(row for row in one.estimates if row.name == "dr") for one in (long, short))
+    assert mine.value == pytest.approx(theirs.value, rel=0, abs=0.3 * theirs.standard_error)
+    assert mine.standard_error == pytest.approx(theirs.standard_error, rel=0.15)
+    bare = altered(place, "without-all", drop="log_propensities")
+    for way in (False, True):
+        with pytest.raises(BadInput, match="'smrdr' of dr needs the propensities of each action under every"):
+            evaluated(place, bare, monkeypatch, way, **model)
 
 
 def test_words_for_contexts_and_too_few_of_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

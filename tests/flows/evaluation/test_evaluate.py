@@ -217,7 +217,9 @@ def test_the_loss_model_of_dr_is_a_choice(
     own_log(learned, tmp_path / "own")
     done = evaluate_on_logs(replace(network, logs=tmp_path / "own"))
     assert any("was fitted to 500 of the" in note for note in done.notes)
-    with pytest.raises(BadInput, match="--dr-model must be one of ridge, additive, network, got 'forest'"):
+    with pytest.raises(
+        BadInput, match="--dr-model must be one of ridge, smrdr, additive, network, got 'forest'"
+    ):
         chosen_model("forest")
 
 
