@@ -112,7 +112,7 @@ class Screening:
 def screen(
     log: LearnerLog, model: DirectMethodLearner, settings: AutoSettings, seed: int, later: int
 ) -> Screening:
-    """Judge what needs no contest; in one, so many candidates beside these would be judged again.
+    """Judge what needs no contest; in one, so many candidates beside these would be judged.
 
     A copy that was learned from what the logger did, and made sharper, prefers the very actions that it would
     be judged by: noise alone would make it look better. So a logger's policy has to be known for these.
@@ -127,17 +127,12 @@ def screen(
         candidates += [of_logger(name, own.sharpened(s, log)) for name, s in sharper.items()]
     else:
         left_out = dict.fromkeys(sharper, "the loggers' policies are not known")
-    verdict = own_judge.verdict(candidates, shares(len(candidates), later))
+    verdict = own_judge.verdict(candidates, len(candidates) + later)
     return Screening(own_judge, tuple(candidates), left_out, verdict)
 
 
 def logger_name(logger: int) -> str:
     return f"logger-{logger + 1}"
-
-
-def shares(first: int, later: int) -> int:
-    """Shares of the chance to fail: in a contest the first candidates are judged again."""
-    return first + (first + later if later else 0)
 
 
 def of_logger(name: str, own: LoggerPolicy) -> Candidate:

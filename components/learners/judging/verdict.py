@@ -18,7 +18,7 @@ above the best one's is beaten where that is.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,8 +125,7 @@ def decide(
 ) -> Verdict:
     """Compare every candidate with the loggers; of those that are shown to be better take the best.
 
-    The best has the largest improvement less `untold` and `pessimism` standard errors. `among` are all
-    candidates that may have a share of the chance to fail, where these are not all.
+    `among` are all candidates that may have a share of the chance to fail, where these are not all.
     """
     best, close = best_logger(judged.own_losses, judged.rows)
     modelled = evidence is Evidence.ANY and not np.isnan(judged.spread).any()
@@ -140,18 +139,35 @@ def decide(
         if modelled:
             by_structure = min(_structure_bound(judged, number, j, eta) for j in close)
         comparisons.append(Comparison(name, *found[:2], by_weights, by_structure, found.untold, adds))
+    return Verdict(
+        best_logger=best,
+        mean_loss=float(judged.own_losses[best].sum() / judged.rows.sum()),
+        comparisons=tuple(comparisons),
+        chosen=best_shown(comparisons, pessimism),
+        confidence=confidence,
+    )
+
+
+def best_shown(comparisons: Sequence[Comparison], pessimism: float) -> int | None:
+    """Of candidates that are shown to be better the best one's number, None if there is none.
+
+    It has the largest improvement less `untold` and `pessimism` standard errors.
+    """
     scores = {
         number: one.improvement - one.untold - pessimism * one.standard_error
         for number, one in enumerate(comparisons)
         if one.shown_by
     }
-    return Verdict(
-        best_logger=best,
-        mean_loss=float(judged.own_losses[best].sum() / judged.rows.sum()),
-        comparisons=tuple(comparisons),
-        chosen=max(scores, key=scores.__getitem__) if scores else None,
-        confidence=confidence,
-    )
+    return max(scores, key=scores.__getitem__) if scores else None
+
+
+def joined(first: Verdict, later: Verdict, pessimism: float) -> Verdict:
+    """A verdict with the candidates of a later one too, each as it was judged there.
+
+    Shares of the chance to fail have to be among the candidates of both.
+    """
+    every = (*first.comparisons, *later.comparisons)
+    return replace(first, comparisons=every, chosen=best_shown(every, pessimism))
 
 
 class Gain(NamedTuple):
