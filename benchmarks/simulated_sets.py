@@ -36,7 +36,9 @@ class Shape:
         return self.train + self.test
 
 
-def words(rng: np.random.Generator, shape: Shape, topic: NDArray[np.int64], length: float) -> sparse.csr_array:
+def words(
+    rng: np.random.Generator, shape: Shape, topic: NDArray[np.int64], length: float
+) -> sparse.csr_array:
     """Rare words, 0 or 1, as frequent as a power law says; every topic has words of its own: (n, d)."""
     topics = int(topic.max()) + 1
     common = 1.0 / np.arange(1, shape.features + 1) ** 0.9
@@ -183,7 +185,13 @@ def scales(rng: np.random.Generator) -> tuple[Shape, Features, NDArray[np.uint8]
 
 
 def clusters(
-    rng: np.random.Generator, shape: Shape, rank: int, spread: float, each: int, wrong: float, power: float = 0.0
+    rng: np.random.Generator,
+    shape: Shape,
+    rank: int,
+    spread: float,
+    each: int,
+    wrong: float,
+    power: float = 0.0,
 ) -> tuple[Array, NDArray[np.int64]]:
     """Classes of several clusters each in a space of low rank, some rows of a wrong class."""
     y = rng.choice(shape.size, shape.rows, p=_unequal(rng, shape.size, power))
