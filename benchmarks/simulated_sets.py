@@ -79,13 +79,18 @@ def power_rates(rng: np.random.Generator, labels: int, mean: float, power: float
 
 
 def text_labels(
-    rng: np.random.Generator, shape: Shape, mean: float, length: float, noise: float, topics: int
+    rng: np.random.Generator,
+    shape: Shape,
+    mean: float,
+    length: float,
+    noise: float,
+    topics: int,
 ) -> tuple[Features, NDArray[np.uint8]]:
     """Labels of a text: words of topics, and of each label some words that speak for it."""
     x = words(rng, shape, rng.choice(topics, shape.rows, p=_unequal(rng, topics)), length)
     seen = np.asarray(x.sum(axis=0)).ravel()
     weights = np.zeros((shape.features, shape.size))
-    usable = np.flatnonzero(seen >= 4)
+    usable = np.flatnonzero(seen >= max(4, shape.rows // 100))
     for k in range(shape.size):
         own = rng.choice(usable, 6, replace=False)
         weights[own, k] = rng.gamma(2.0, 1.0, 6)
@@ -97,8 +102,14 @@ def text_labels(
 
 
 def medical(rng: np.random.Generator) -> tuple[Shape, Features, NDArray[np.uint8]]:
+    """A label is on where a text has its word, but for some rows."""
     shape = Shape(333, 645, 1449, 45)
-    return shape, *text_labels(rng, shape, 1.25, 13, 0.4, 20)
+    x = words(rng, shape, rng.choice(20, shape.rows, p=_unequal(rng, 20)), 13)
+    seen = np.asarray(x.sum(axis=0)).ravel()
+    rates = power_rates(rng, 45, 1.25)
+    near = [np.argsort(np.abs(seen - rate * shape.rows), kind="stable")[:8] for rate in rates]
+    own = [rng.choice(one) for one in near]
+    return shape, x, spoilt(rng, (x[:, own].toarray() > 0).astype(np.uint8), 0.05, 0.2)
 
 
 def bibtex(rng: np.random.Generator) -> tuple[Shape, Features, NDArray[np.uint8]]:
