@@ -7,8 +7,8 @@ one thing that they have a say in.
 
 A contest of candidates that learn from weights is wanted where the loss model is not shown to be better by
 the evidence that is asked for, and where the loss does not add up over labels. Each of its policies takes one
-epoch. All candidates are then judged on the contexts that judge the contest. Each has a share of the chance
-to fail for every time that it may be judged, also where no contest is wanted.
+epoch, and they are judged on the contexts that judge the contest. What is found of the first candidates, on
+all contexts, stands. Each candidate has a share of the chance to fail, also where no contest is wanted.
 """
 
 import dataclasses
@@ -25,10 +25,10 @@ from multilogger.components.learners.auto.screening import (
     Screening,
     of_logger,
     screen,
-    shares,
+    shares_of,
 )
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
-from multilogger.components.learners.judging.verdict import Verdict
+from multilogger.components.learners.judging.verdict import Verdict, joined
 from multilogger.components.learners.loss_models.blend import StartRecord
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.state import State, module_state
@@ -144,16 +144,14 @@ class AutoLearner:
         left_out = dict.fromkeys((one.method.name for one in self.contest.contenders), why) if why else {}
         if not why:
             given = self.model
-            candidates += tuple(
+            later = tuple(
                 Candidate(name, network, given.size, given.standardisation, logits)
                 for name, network, logits in self.contest.policies(given.x)
             )
-            among = shares(len(found.candidates), self.contest.candidates)
-            verdict = dataclasses.replace(
-                found.judge.verdict(candidates, among, self.contest.judged),
-                best_logger=found.verdict.best_logger,
-                mean_loss=found.verdict.mean_loss,
-            )
+            candidates += later
+            shares = shares_of(len(candidates))[len(found.candidates) :]
+            found_later = found.judge.verdict(later, shares, self.contest.judged)
+            verdict = joined(verdict, found_later, self.settings.pessimism)
         left_out |= self.contest.left_out | found.left_out
         self.verdict = dataclasses.replace(verdict, left_out=tuple(left_out.items()))
         if verdict.chosen is None:

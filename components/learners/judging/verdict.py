@@ -18,7 +18,7 @@ above the best one's is beaten where that is.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from multilogger.components.learners.judging.judge import Judged, Sums
 from multilogger.components.names import logger_name
 
 CLEARLY_WORSE = 4.0  # standard errors
+STRUCTURE = 0.8  # of a candidate's chance to fail; what is left is for weights
 FEWEST_CONTEXTS = 20  # of a difference that is taken as nearly normal
 
 
@@ -122,37 +123,53 @@ def decide(
     adds: bool,
     confidence: float,
     pessimism: float,
-    among: int = 0,
+    shares: Sequence[float] | None = None,
 ) -> Verdict:
     """Compare every candidate with the loggers; of those that are shown to be better take the best.
 
-    The best has the largest improvement less `untold` and `pessimism` standard errors. `among` are all
-    candidates that may have a share of the chance to fail, where these are not all.
+    `shares` are those of the chance to fail that each candidate has; equal ones unless they are given.
     """
     best, close = best_and_close_loggers(judged.own_losses, judged.rows)
     modelled = evidence is Evidence.ANY and not np.isnan(judged.spread).any()
-    kinds = 2 if modelled else 1
-    eta = (1.0 - confidence) / (max(1, len(names), among) * kinds)
     comparisons = []
     for number, name in enumerate(names):
+        eta = (1.0 - confidence) * (1.0 / len(names) if shares is None else shares[number])
         found = (structure_gain if modelled else reward_gain)(judged, number, best)
-        by_weights = min(_weights_bound(judged, number, j, eta) for j in close)
+        of_weights = 1.0 - STRUCTURE if modelled else 1.0
+        by_weights = min(_weights_bound(judged, number, j, of_weights * eta) for j in close)
         by_structure = -math.inf
         if modelled:
-            by_structure = min(_structure_bound(judged, number, j, eta) for j in close)
+            by_structure = min(_structure_bound(judged, number, j, STRUCTURE * eta) for j in close)
         comparisons.append(Comparison(name, *found[:2], by_weights, by_structure, found.untold, adds))
+    return Verdict(
+        best_logger=best,
+        mean_loss=float(judged.own_losses[best].sum() / judged.rows.sum()),
+        comparisons=tuple(comparisons),
+        chosen=best_shown(comparisons, pessimism),
+        confidence=confidence,
+    )
+
+
+def best_shown(comparisons: Sequence[Comparison], pessimism: float) -> int | None:
+    """Of candidates that are shown to be better the best one's number, None if there is none.
+
+    It has the largest improvement less `untold` and `pessimism` standard errors.
+    """
     scores = {
         number: one.improvement - one.untold - pessimism * one.standard_error
         for number, one in enumerate(comparisons)
         if one.shown_by
     }
-    return Verdict(
-        best_logger=best,
-        mean_loss=float(judged.own_losses[best].sum() / judged.rows.sum()),
-        comparisons=tuple(comparisons),
-        chosen=max(scores, key=scores.__getitem__) if scores else None,
-        confidence=confidence,
-    )
+    return max(scores, key=scores.__getitem__) if scores else None
+
+
+def joined(first: Verdict, later: Verdict, pessimism: float) -> Verdict:
+    """A verdict with the candidates of a later one too, each as it was judged there.
+
+    Shares of the chance to fail have to be among the candidates of both.
+    """
+    every = (*first.comparisons, *later.comparisons)
+    return replace(first, comparisons=every, chosen=best_shown(every, pessimism))
 
 
 class Gain(NamedTuple):

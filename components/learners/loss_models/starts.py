@@ -21,6 +21,8 @@ from multilogger.components.policies.blends import REACH, LinearLogits, StartedN
 from multilogger.components.policies.policy import Standardisation
 
 COPY_RATE = 3e-3
+MOST_CHANCES = 40_000_000  # of all contexts and actions, 320 MB a start
+MOST_INPUTS = 250_000_000  # of all contexts, 1 GB for each start with scales of its own
 
 
 class Plan(NamedTuple):
@@ -58,6 +60,11 @@ def plans_of(start: Start, around: StartingPoint) -> tuple[Plan, ...]:
     asked = PLANS if start in (Start.BEST, Start.BLEND) else (Plan(start),)
     known = around.logits is not None
     return tuple(plan for plan in asked if known or plan.start is Start.RATES) or (Plan(Start.RATES),)
+
+
+def too_large(x: Tensor, size: int) -> bool:
+    """Whether memory has no room for several starts: each holds its chances, some their own contexts."""
+    return len(x) * size > MOST_CHANCES or x.numel() > MOST_INPUTS
 
 
 def begin(model: LossEnsemble, plan: Plan, around: StartingPoint) -> None:

@@ -24,7 +24,7 @@ from multilogger.components.learners.loss_models.figures import LossFigures, Mem
 from multilogger.components.learners.loss_models.form import FORMS
 from multilogger.components.learners.loss_models.pair_sums import PairRows, PairSums
 from multilogger.components.learners.loss_models.settings import FitSize, LossModelSettings, Start
-from multilogger.components.learners.loss_models.starts import StartingPoint, begin, plans_of
+from multilogger.components.learners.loss_models.starts import StartingPoint, begin, plans_of, too_large
 from multilogger.components.learners.loss_models.truth import LabelsModel, TruthFigures
 from multilogger.components.log.disk import Chunk, LearnerLog, StreamedLog
 from multilogger.components.log.memory import SideRows
@@ -94,6 +94,8 @@ def fit_loss_model(
     size = view.space.size
     around = StartingPoint(standardisation, view.space.torch, view.best_logits)
     plans = () if settings.start is Start.SCRATCH else plans_of(settings.start, around)
+    if too_large(x, size):
+        plans = plans[:1]
     several = len(plans) if settings.start in (Start.BEST, Start.BLEND) else 0
     race = settings.race(FitSize(len(x), x.shape[1], size, view.rows_of_context), several)
     settings = replace(settings, epochs=race.epochs)

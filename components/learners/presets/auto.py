@@ -39,5 +39,7 @@ AUTO_ROWS = (
     Row(("additive", "additive-soft"), {"epochs": 0}, spaces=LABELS),
     # Validation is of whole contexts: what they say would be lost to the loss model.
     Row(("auto", *LOSS_MODELS), {"fit_all": True}, spaces=("one-of",)),
+    # One start alone had found nothing after a few epochs where features are binary or rows are few.
+    Row(("auto", "dm"), {"start": Start.BLEND, "patience": 15, "epochs": 0}, spaces=("one-of",)),
     Row(("dr",), {"model_epochs": 0, "patience": 10}, spaces=LABELS),
 )

@@ -10,9 +10,10 @@ import torch
 
 from multilogger.components.learners.auto.contest import Contest
 from multilogger.components.learners.auto.method import AutoSettings
+from multilogger.components.learners.auto.screening import shares_of
 from multilogger.components.learners.judging.evidence import Evidence
 from multilogger.components.learners.judging.judge import judge
-from multilogger.components.learners.judging.verdict import decide
+from multilogger.components.learners.judging.verdict import Comparison, Verdict, decide, joined
 from multilogger.components.learners.judging.weighers import TRUSTED_WEIGHT, VectorWeigher
 from multilogger.components.learners.learn import Learned, learn
 from multilogger.components.learners.loss_models.form import AdditiveForm, FoldedModel
@@ -55,6 +56,18 @@ def test_a_loss_that_does_not_add_up_has_a_contest(learned: Learned) -> None:
     assert any("the loss does not add up over labels" in note for note in learned.notes)
 
 
+def test_what_is_found_of_the_first_candidates_stands(pairs: TrainingLog, learned: Learned) -> None:
+    """They are judged on all contexts; the half that judges a contest would show less of them."""
+    alone = learn("auto", pairs, replace(QUICK, contest=False), 0).verdict
+    assert alone is not None
+    assert learned.verdict is not None
+    for one, other in zip(learned.verdict.comparisons[:3], alone.comparisons, strict=True):
+        assert (one.improvement, one.standard_error) == (other.improvement, other.standard_error)
+    for one, other in zip(learned.verdict.comparisons[1:3], alone.comparisons[1:], strict=True):
+        assert one.lower < other.lower  # their chance to fail is shared with the contest
+    assert learned.verdict.best_logger == alone.best_logger
+
+
 def test_no_policy_has_seen_the_contexts_that_it_is_judged_on(pairs: TrainingLog) -> None:
     """Losses of a part may be anything: what is judged there, or before, is the same."""
     first = Contest(pairs, QUICK, 0)
@@ -85,6 +98,34 @@ def test_contexts_that_do_not_judge_count_for_nothing(pairs: TrainingLog) -> Non
     assert some.improvement == other.improvement
     assert some.by_weights == other.by_weights
     assert some != decide(names, whole, Evidence.ANY, True, 0.95, 1.0).comparisons[0]
+
+
+@pytest.mark.parametrize("candidates", [1, 3, 11])
+def test_the_model_has_half_of_the_chance_to_fail(candidates: int) -> None:
+    shares = shares_of(candidates)
+    assert sum(shares) == pytest.approx(1.0)
+    assert shares[0] == (0.5 if candidates > 1 else 1.0)
+    assert len(set(shares[1:])) <= 1
+
+
+def test_a_candidate_with_a_larger_share_is_shown_sooner(pairs: TrainingLog) -> None:
+    model = FoldedModel(AdditiveForm(), np.full((pairs.contexts, 3), 0.4))
+    judged = judge(pairs, model, [np.zeros((pairs.contexts, 3))] * 2)
+    one, other = decide(["a", "b"], judged, Evidence.ANY, True, 0.95, 1.0, [0.9, 0.1]).comparisons
+    assert one.improvement == other.improvement
+    assert one.by_structure > other.by_structure
+    assert one.by_weights > other.by_weights
+
+
+def test_the_best_of_both_verdicts_is_taken() -> None:
+    def verdict(*gains: float, best: int = 1) -> Verdict:
+        shown = tuple(Comparison(f"{gain}", gain, 0.01, -1.0, gain - 0.1) for gain in gains)
+        return Verdict(best, 1.0, shown, None, 0.95)
+
+    assert joined(verdict(0.05, 0.2), verdict(0.08, 0.02, best=0), 1.0).chosen == 1
+    found = joined(verdict(0.05, 0.2), verdict(0.0, 0.3), 1.0)
+    assert (found.chosen, found.best_logger, len(found.comparisons)) == (3, 1, 4)
+    assert joined(verdict(0.05), verdict(0.08), 1.0).chosen is None
 
 
 @pytest.mark.parametrize("stop", [5, 10])

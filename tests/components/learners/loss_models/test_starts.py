@@ -10,7 +10,10 @@ from sklearn.linear_model import LogisticRegression
 
 from multilogger.components.actions.arrays import Matrix
 from multilogger.components.actions.labels import Labels
+from multilogger.components.learners import learn as learning
+from multilogger.components.learners.direct_method.method import DmSettings
 from multilogger.components.learners.loss_models import settings as settings_module
+from multilogger.components.learners.loss_models import starts as starts_module
 from multilogger.components.learners.loss_models.additive import base_rates
 from multilogger.components.learners.loss_models.additive_rows import ContextMoments, GroupedRows
 from multilogger.components.learners.loss_models.blend import blend_weights
@@ -29,9 +32,11 @@ from multilogger.components.learners.loss_models.starts import (
     linear_logits,
     plans_of,
 )
+from multilogger.components.learners.presets import preset
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import TrainingLog
 from multilogger.components.policies.policy import Standardisation, load_policy
+from tests.components.conftest import make_training_log
 from tests.components.every_setting import EverySetting, learn
 from tests.components.learners.test_resume import check_resume
 
@@ -127,6 +132,30 @@ def test_a_killed_blend_ends_with_the_same_bits(
     method: str, log: TrainingLog, blended: EverySetting, tmp_path: Path
 ) -> None:
     check_resume(method, log, replace(blended, checkpoint_every=2, patience=9), tmp_path, stop=3)
+
+
+def test_one_of_actions_have_blends_too(tmp_path: Path) -> None:
+    """Under `auto` the default takes several starts there as well, and what it makes of them can be saved."""
+    usual = preset("auto", "my-own-files", "dm", "one-of")
+    assert isinstance(usual, DmSettings)
+    assert (usual.start, usual.epochs_for(1000), usual.epochs_for(100_000)) == (Start.BLEND, 50, 5)
+    log = make_training_log(contexts=60, actions="one-of")
+    settings = replace(usual, epochs=6, hidden=(8,), folds=2)
+    learned = learning.learn("dm", log, settings, 0)
+    assert [one.start for one in learned.starts] == [plan.name for plan in PLANS]
+    assert learned.best.validation_score <= min(one.score for one in learned.starts) + 1e-6
+    learned.policy.save(tmp_path)
+    np.testing.assert_array_equal(load_policy(tmp_path).logits(log.x), learned.policy.logits(log.x))
+
+
+def test_data_that_is_too_large_for_several_starts_has_one(
+    log: TrainingLog, blended: EverySetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("MOST_CHANCES", "MOST_INPUTS"):
+        with monkeypatch.context() as patched:
+            patched.setattr(starts_module, limit, 10)
+            assert len(learn("additive", log, blended, 0).starts) == 1
+    assert len(learn("additive", log, blended, 0).starts) == len(PLANS)
 
 
 def test_starts_race_where_all_of_them_would_be_too_much_work() -> None:
