@@ -11,7 +11,7 @@ from multilogger.components.checks.disk.log_on_disk import check_files
 from multilogger.components.features.frames import Rows
 from multilogger.components.own_log.source import OpenSource
 from multilogger.flows.evaluation.evaluate import EvaluateOptions, evaluate_on_logs
-from multilogger.flows.pipelines.pipeline import checked_settings
+from multilogger.flows.pipelines.settings import checked_settings
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.own_log.import_log import import_log
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
