@@ -109,7 +109,8 @@ def test_weights_of_a_far_mean_are_not_relied_on() -> None:
     """A policy that repeats a row of each context has many effective rows, and a mean weight far above 1."""
     log = make_training_log(contexts=400, passes=(1, 1))
     first = np.unique(log.context, return_index=True)[1]
-    found = guard(log, 40.0 * (log.action[first] - 0.5), None)
+    repeated = 40.0 * (log.action[first].astype(np.float64) - 0.5)
+    found = guard(log, repeated, None)
     assert found.effective_rows > module.ENOUGH_ROWS
     assert found.adds
 
