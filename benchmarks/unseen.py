@@ -75,7 +75,7 @@ def look_at(name: str, train: Path, test: Path) -> Pair:
 def measure(pair: Pair, methods: tuple[str, ...], preset: str, seed: int) -> dict[str, float]:
     """The expected loss on test of everything, by name, and the seconds that each method took."""
     train, test = pair.load(pair.train), pair.load(pair.test)
-    log = ml.datasets.replay(train, seed=seed, validation=0.25)
+    log = ml.datasets.replay(train, seed=seed, validation=0.25, split_by="context")
     paid = [float(log.loss[log.logger == j].mean()) for j in range(len(log.loggers))]
     best = log.logger_policies[int(np.argmin(paid))]
     found = {

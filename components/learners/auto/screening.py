@@ -16,14 +16,11 @@ from multilogger.components.learners.judging.judge import judge
 from multilogger.components.learners.judging.own_rows import own_sums
 from multilogger.components.learners.judging.verdict import Verdict, best_and_close_loggers, decide
 from multilogger.components.learners.loss_models.additivity import (
-    CONFIRM_BELOW,
     AdditivityTest,
-    additivity_test,
-    second_look,
+    tested_twice,
 )
 from multilogger.components.learners.loss_models.form import FoldedModel
-from multilogger.components.log.disk import LearnerLog, StreamedLog
-from multilogger.components.log.reading import thin_log
+from multilogger.components.log.disk import LearnerLog
 from multilogger.components.names import logger_name
 from multilogger.components.policies.network_size import NetworkSize
 from multilogger.components.policies.networks import PolicyNetwork
@@ -31,8 +28,6 @@ from multilogger.components.policies.policy import Standardisation
 
 SHARPER = {"sharper": 2.0, "greedy": GREEDY}  # versions of the best logger
 MODEL_SHARE = 0.5
-TESTED_ROWS = 200_000  # of a log on disk, for the test of additivity
-TESTED_NUMBERS = 20_000_000  # the labels of those rows
 
 
 @dataclass(frozen=True)
@@ -82,17 +77,10 @@ class Judge:
         )
 
     def _tested(self) -> tuple[AdditivityTest | None, bool]:
-        """Whether the loss adds up over labels, as far as the log tells; one of K actions needs no such.
-
-        A rejection costs nearly all evidence, so that a second look at more rows has to confirm it.
-        """
+        """Whether the loss adds up over labels, as far as the log tells; one of K actions needs no such."""
         if self.settings.evidence is Evidence.WEIGHTS or not self.log.space.action_shape:
             return None, True
-        held = self.log
-        if isinstance(held, StreamedLog):
-            held = thin_log(held, min(TESTED_ROWS, TESTED_NUMBERS // held.space.size, held.rows))
-        test = additivity_test(held, self.p)
-        return test, not (test.rejected and second_look(held, self.p) < CONFIRM_BELOW)
+        return tested_twice(self.log, self.p)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,11 @@ A policy is judged at contexts that it has not seen, where the log has some: tho
 if the split is by context, or all of them by parts that are blind to some each. Else the log is an optimist:
 a policy that does not even look better there is not worth having. One of which next to no row speaks is not
 known at all.
+
+What it gains is told by the weights of whole actions, which assume nothing, where these speak: of label
+vectors, as far as 100 effective rows and a mean weight near 1 do. Else, of loggers that are known, by weights
+that add up over labels if the loss does as well, as a test on the log says, and by a loss model with weights
+of whole vectors if it does not.
 """
 
 import math
@@ -14,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix
-from multilogger.components.learners.judging.judge import judge
+from multilogger.components.learners.judging.judge import Judged, judge
 from multilogger.components.learners.judging.verdict import (
     FEWEST_CONTEXTS,
     Gain,
@@ -24,12 +29,14 @@ from multilogger.components.learners.judging.verdict import (
 )
 from multilogger.components.learners.loss_models.additive import base_rates
 from multilogger.components.learners.loss_models.additive_rows import LoggerProducts
+from multilogger.components.learners.loss_models.additivity import tested_twice
 from multilogger.components.learners.loss_models.form import FORMS, FoldedModel
 from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.lots import lots
 from multilogger.components.names import logger_name
 
-ENOUGH_ROWS = 100.0  # effective ones; below it product weights of label vectors are not relied on
+ENOUGH_ROWS = 100.0  # effective ones; below it product weights of label vectors are not relied on,
+CLOSE_MEAN_WEIGHT = (0.9, 1.1)  # nor outside: a part of what the policy does is not in the log
 FEWEST_ROWS = 10.0  # effective ones; below it weights say nothing
 SURE = 2.0  # standard errors
 
@@ -116,19 +123,32 @@ def guard(log: LearnerLog, logits: Matrix, p: Matrix | None, blind: Matrix | Non
     knows = bool(log.logger_logits)
     chances = p if p is not None else _flat(log) if labels else np.full((1, log.space.size), 0.5)
     chances = np.broadcast_to(chances, (log.contexts, log.space.size))
-    judged = judge(log, FoldedModel(FORMS[log.space.name], chances), [logits], imitate=False)
+    model = FoldedModel(FORMS[log.space.name], chances)
+    judged = judge(log, model, [logits], imitate=False)
     best, _ = best_and_close_loggers(judged.own_losses, judged.rows)
     mean = float(judged.own_losses[best].sum() / judged.rows.sum())
     judged = judged.at(unseen)
-    effective = judged.candidates[0].effective_rows
-    adds = labels and knows and effective < ENOUGH_ROWS
-    if adds or (not labels and knows and p is not None):
+    effective, adds = judged.candidates[0].effective_rows, False
+    if labels and knows and not _speak(judged):
+        adds = tested_twice(log, chances)[1]
+        if not adds:
+            judged = judge(log, model, [logits], imitate=False, adds=False).at(unseen)
+        gain = structure_gain(judged, 0, best)
+    elif not labels and knows and p is not None:
         gain = structure_gain(judged, 0, best)
     elif effective < FEWEST_ROWS:
         gain = Gain(math.nan, math.nan)
     else:
         gain = reward_gain(judged, 0, best)
     return Guard(best, mean, *gain, effective, int(judged.rows.sum()), adds, seen)
+
+
+def _speak(judged: Judged) -> bool:
+    """Whether weights of whole label vectors say what a policy is worth."""
+    sums = judged.candidates[0]
+    low, high = CLOSE_MEAN_WEIGHT
+    close = low <= float(sums.mass.sum() / judged.rows.sum()) <= high
+    return close and sums.effective_rows >= ENOUGH_ROWS
 
 
 def _unseen(log: LearnerLog) -> NDArray[np.bool_]:

@@ -18,7 +18,9 @@ from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.labels import marginals, pair_scores
 from multilogger.components.datasets.labelled_data import Features, LabelledData
 from multilogger.components.learners.loss_models.form import AdditiveForm, additive_loss
+from multilogger.components.log.disk import LearnerLog, StreamedLog
 from multilogger.components.log.memory import SideRows, TrainingLog
+from multilogger.components.log.reading import thin_log
 from multilogger.components.loggers.crf import fit_crf
 from multilogger.components.loggers.linear import LinearPolicy
 
@@ -30,6 +32,8 @@ SMALLEST_SCALE = 1e-6  # below it a pair never varies in the log
 REJECT_BELOW = 0.01
 CONFIRM_BELOW = 0.005  # of a second look
 PARTS = 4  # of the contexts in a second look
+TESTED_ROWS = 200_000  # of a log on disk
+TESTED_NUMBERS = 20_000_000  # the labels of those rows
 PROPENSITY_ROWS = 5_000  # for the logistic regressions that stand in for unknown loggers
 PROPENSITY_C = 0.1
 
@@ -110,6 +114,18 @@ def second_look(log: TrainingLog, p: Matrix, seed: int = 0) -> float:
     u = np.concatenate(terms)
     scale = math.sqrt(float(u @ u))
     return float(stdtr(max(len(u) - 1, 1), -float(u.sum()) / scale)) if scale > 0 else 1.0
+
+
+def tested_twice(log: LearnerLog, p: Matrix) -> tuple[AdditivityTest, bool]:
+    """The test, and whether the loss may be taken to add up over labels, as far as the log tells.
+
+    A rejection costs nearly all evidence, so that a second look at more rows has to confirm it.
+    """
+    held = log
+    if isinstance(held, StreamedLog):
+        held = thin_log(held, min(TESTED_ROWS, TESTED_NUMBERS // held.space.size, held.rows))
+    test = additivity_test(held, p)
+    return test, not (test.rejected and second_look(held, p) < CONFIRM_BELOW)
 
 
 def logging_marginals(log: TrainingLog) -> list[Matrix]:

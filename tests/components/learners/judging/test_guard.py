@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from multilogger.components.datasets.losses import CROWDING
+from multilogger.components.learners.judging import guard as module
 from multilogger.components.learners.judging.guard import Guard, guard
 from multilogger.components.learners.learn import learn
 from multilogger.components.log.disk import StreamedLog
@@ -83,6 +85,34 @@ def test_sums_of_labels_speak_where_products_of_weights_do_not() -> None:
     small = make_training_log(contexts=40, passes=(1, 1), alphas=(0.05, 0.05))
     few = guard(small, -40.0 * (np.ones((40, 3))), None)
     assert few.adds
+
+
+def test_a_loss_that_does_not_add_up_is_told_from_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels that are taken together cost more than each alone: sums of labels would praise all of them."""
+    monkeypatch.setattr(module, "ENOUGH_ROWS", 1e9)
+    log = make_training_log(contexts=400, passes=(8, 8), alphas=(0.05, 0.4))
+    assert log.truth is not None
+    crowded = replace(log, delta=CROWDING.value(log.action, log.truth[log.context]))
+    everything = np.full((400, 3), 2.0)
+    risks = [CROWDING.expected(one, log.truth).mean() for one in (log.logger_logits[1], everything)]
+    found = guard(crowded, everything, None)
+    assert not found.adds
+    assert abs(found.gain - (risks[0] - risks[1])) < 3 * found.standard_error
+    assert found.worse
+    assert guard(log, everything, None).adds
+    monkeypatch.setattr(module, "tested_twice", lambda *_: (None, True))
+    misled = guard(crowded, everything, None)
+    assert misled.gain - (risks[0] - risks[1]) > 3 * misled.standard_error
+
+
+def test_weights_of_a_far_mean_are_not_relied_on() -> None:
+    """A policy that repeats a row of each context has many effective rows, and a mean weight far above 1."""
+    log = make_training_log(contexts=400, passes=(1, 1))
+    first = np.unique(log.context, return_index=True)[1]
+    repeated = 40.0 * (log.action[first].astype(np.float64) - 0.5)
+    found = guard(log, repeated, None)
+    assert found.effective_rows > module.ENOUGH_ROWS
+    assert found.adds
 
 
 def test_of_actions_that_nobody_takes_nothing_is_known() -> None:
