@@ -54,12 +54,16 @@ TMC_ROWS, TMC_FEATURES, TMC_WORDS, TMC_DIMS = 21_519, 30_438, 100, 1000
 
 @dataclass(frozen=True)
 class Place:
-    """Where logs may be written, how many rows they have, and how often a thing is measured."""
+    """Where logs may be written, how many rows they have, and how often a thing is measured.
+
+    `data` has the LibSVM site's files under its relative names.
+    """
 
     folder: Path
     rows: int
     repeats: int
     peers: Path | None = None
+    data: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -192,12 +196,21 @@ def _draw(folder: Path, logits: list[Any], truth: Any) -> None:
 
 
 def epochs(place: Place) -> Iterator[Figure]:
-    """An epoch with validation, record and lambda* over a bare PyTorch loop of the direct method."""
-    log = open_benchmark(Path(), "digits").log(100)
+    """An epoch with validation, record and lambda* over a bare PyTorch loop of the direct method.
+
+    On digits a step is a millisecond, most of it what PyTorch costs per call. Scene and Yeast, whose files
+    `--data` names, have larger steps.
+    """
+    for dataset in ("digits", *(("scene", "yeast") if place.data else ())):
+        yield from _epochs_on(dataset, place)
+
+
+def _epochs_on(dataset: str, place: Place) -> Iterator[Figure]:
+    log = open_benchmark(place.data or Path(), dataset).log(100)
     passes, repeats = 100, max(5, place.repeats)  # of a second each, not of some hundredths
 
     def settings(method: str) -> RiskSettings:
-        found = preset("printed-objective", "digits", method)
+        found = preset("printed-objective", dataset, method)
         assert isinstance(found, RiskSettings)
         return found
 
@@ -214,7 +227,7 @@ def epochs(place: Place) -> Iterator[Figure]:
         *(partial(run, method) for method in methods),
     )
     for (method, target), spent in zip(methods.items(), ours, strict=True):
-        yield Figure(f"epoch of {method} over a bare PyTorch loop", spent / bare, target)
+        yield Figure(f"epoch of {method} on {dataset} over a bare PyTorch loop", spent / bare, target)
 
 
 def reduction(place: Place) -> Iterator[Figure]:
@@ -306,6 +319,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
     parser.add_argument("--peers", type=Path, help="folder with an installed obp; without it no peers")
+    parser.add_argument("--data", type=Path, help="folder with the LibSVM site's relative names: more epochs")
     options = parser.parse_args()
     if unknown := set(options.only.split(",")) - set(PARTS):
         parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
@@ -313,7 +327,8 @@ def main() -> None:
     sys.stdout.write("| what | measured | target | |\n|---|---|---|---|\n")
     for name in options.only.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            for figure in PARTS[name](Place(Path(folder), options.rows, options.repeats, options.peers)):
+            place = Place(Path(folder), options.rows, options.repeats, options.peers, options.data)
+            for figure in PARTS[name](place):
                 sys.stdout.write(f"{figure.line()}\n")
                 sys.stdout.flush()
 

@@ -235,10 +235,11 @@ def _sums(
     alone = len(cell) == size and places == 1  # each row is a context of its own
     in_order = alone and bool((np.diff(cell) > 0).all())
     for column, values in terms.items():
-        chosen = values if len(rows) == len(values) else values.take(rows)
         if in_order:
-            sums[column] = chosen
-        elif alone:
+            values.take(rows, out=sums[column], mode="clip")  # numpy copies once more where it may raise
+            continue
+        chosen = values if len(rows) == len(values) else values.take(rows)
+        if alone:
             sums[column, cell] = chosen
         else:
             sums[column] = np.bincount(cell, chosen, minlength=size)

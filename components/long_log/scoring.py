@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,7 +159,7 @@ class Scorer:
 
 def _log_mixture(table: Matrix, counts: Vector) -> Vector:
     """`log_mixture` of `estimators/weights.py` to the last few bits, without its checks: (n,)."""
-    largest = table.max(axis=1)
+    largest = reduce(np.maximum, table.T)  # column by column: rows are short
     largest = np.where(np.isfinite(largest), largest, 0.0)
     with np.errstate(divide="ignore"):
         mixed = np.log(np.exp(table - largest[:, None]) @ (counts / counts.sum()))
