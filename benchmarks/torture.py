@@ -318,9 +318,11 @@ def hurt_some(torture: Torture, jobs: list[tuple[str, str]]) -> tuple[list[Hurt]
 
 def delete_results(store: Path, name: str, content: bytes) -> None:
     """Delete the results that have a file of this name and content: a command then asks for MLflow's copy."""
-    for path in (store / "artifacts").glob(f"*/*/{name}"):
-        if path.read_bytes() == content:
-            shutil.rmtree(path.parent)
+    results = store / "artifacts"
+    for path in list(results.rglob(name)):
+        if path.is_file() and path.read_bytes() == content:
+            stage, key, *_ = path.relative_to(results).parts
+            shutil.rmtree(results / stage / key)
 
 
 def say(line: str) -> None:

@@ -13,6 +13,8 @@ MARKS = "-_. "
 RULE = (
     f"letters, digits, spaces, '-', '_' and '.', at most {LONGEST} of them, a letter or digit first and last"
 )
+NOT_IN_METRICS = re.compile(r"[^\w .:-]", re.ASCII)  # of MLflow's metrics
+MOST_OF_A_METRIC = 200
 
 
 def check_name(kind: str, name: str) -> str:
@@ -40,6 +42,15 @@ def check_label(kind: str, label: str) -> None:
 def logger_name(logger: int) -> str:
     """What a logger is called that has no name: the paper counts from 1, the column `logger` from 0."""
     return f"logger-{logger + 1}"
+
+
+def metric_part(name: str, number: int) -> str:
+    """A name as part of the name of a metric, told apart by its number where it cannot be kept.
+
+    MLflow takes letters, digits and few signs, and no part that leads to another folder.
+    """
+    fine = NOT_IN_METRICS.sub("_", name)[:MOST_OF_A_METRIC]
+    return name if fine == name and fine.strip(".") else f"{fine}_{number}"
 
 
 def name_loggers(text: str, loggers: tuple[str, ...]) -> str:

@@ -8,7 +8,6 @@ import csv
 import json
 import math
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from multilogger.components.evaluation.tables import (
     logger_table,
     smoothed_table,
 )
+from multilogger.components.names import metric_part
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.progress import watched_by
@@ -33,8 +33,6 @@ from multilogger.tasks.engine.store import Store, check_folder, writable_folder
 
 STEM = "evaluation"
 TABLE = "estimates"
-NOT_IN_NAMES = re.compile(r"[^\w .:-]", re.ASCII)  # of MLflow's metrics
-MOST_OF_A_NAME = 200
 
 
 def write_files(
@@ -68,8 +66,7 @@ def metrics_of(result: PolicyEvaluation) -> dict[str, float]:
         named |= {f"{soft.name}/value": soft.value, f"{soft.name}/low": soft.low}
         named[f"{soft.name}/high"] = soft.high
     for number, one in enumerate(result.loggers, start=1):
-        fine = NOT_IN_NAMES.sub("_", one.name)[:MOST_OF_A_NAME]
-        name = one.name if fine == one.name else f"{fine}_{number}"  # two names must not become one
+        name = metric_part(one.name, number)
         named |= {f"effective_rows/{name}": one.effective_rows, f"mean_weight/{name}": one.mean_weight}
     return {name: value for name, value in named.items() if value is not None and math.isfinite(value)}
 

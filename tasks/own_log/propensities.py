@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from multilogger.components.errors import BadInput
+from multilogger.components.names import metric_part
 from multilogger.components.own_log.complete_log import (
     complete_log,
     read_times,
@@ -83,8 +84,8 @@ def complete_propensities(settings: PropensitiesSettings, log: Artifact, run: St
     run.log_metrics(
         {"estimated_share": done.report.estimated_share, "own_estimated_share": done.report.own_share}
     )
-    for one in done.report.loggers:
-        run.log_metrics({f"log_likelihood/{one.logger}": one.log_likelihood})
+    for number, one in enumerate(done.report.loggers, start=1):
+        run.log_metrics({f"log_likelihood/{metric_part(one.logger, number)}": one.log_likelihood})
     say(
         f"propensities: {done.report.own_share:.1%} of the rows' own and {done.report.estimated_share:.1%} "
         f"of those under every logger are estimated; {REPORT} says how well"

@@ -11,6 +11,7 @@ import pytest
 import multilogger as ml
 from multilogger.tasks.engine.artifact import Artifact
 from multilogger.tasks.engine.stage import Stage, StageSettings
+from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.lambda_star import LambdaStarSettings, estimate_lambda_star
 from multilogger.tasks.learn import learn_policy
 from multilogger.tasks.learn_settings import LearnSettings, check_own_log
@@ -161,3 +162,19 @@ def test_a_long_log_lets_every_candidate_of_auto_compete(tmp_path: Path) -> None
     policy = run_stage(learn_policy, settings, tmp_path / "policy", **inputs)
     left_out = json.loads((policy.folder / "portfolio.json").read_text())["left_out"]
     assert "the loggers' policies are not known" not in str(left_out)
+
+
+def test_metrics_of_loggers_with_odd_names_are_ones_that_mlflow_takes(tmp_path: Path) -> None:
+    from mlflow.utils.validation import _validate_metric_name
+
+    odd = {"new": "../../x", "old": "..", "random": "model[a]/<b>"}
+    frame = shop_frame()
+    frame["policy"] = frame["policy"].map(odd)
+    log = import_shop(frame, tmp_path)
+    (tmp_path / "done").mkdir()
+    run = StageRun(tmp_path / "done")
+    complete_propensities.call(PropensitiesSettings(), {"log": log}, run)
+    names = [metric.name for metric in run.metrics]
+    assert len(set(names)) == len(names) == 5
+    for name in names:
+        _validate_metric_name(name)  # type: ignore[no-untyped-call]
