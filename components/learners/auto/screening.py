@@ -29,7 +29,6 @@ from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation
 
 SHARPER = {"sharper": 2.0, "greedy": GREEDY}  # versions of the best logger
-MODEL_SHARE = 0.5
 TESTED_ROWS = 200_000  # of a log on disk, for the test of additivity
 TESTED_NUMBERS = 20_000_000  # the labels of those rows
 
@@ -62,12 +61,9 @@ class Judge:
         self.test, self.adds = self._tested()
 
     def verdict(
-        self,
-        candidates: Sequence[Candidate],
-        shares: Sequence[float],
-        contexts: NDArray[np.bool_] | None = None,
+        self, candidates: Sequence[Candidate], among: int, contexts: NDArray[np.bool_] | None = None
     ) -> Verdict:
-        """What is shown of candidates on some contexts (m,), with their shares of the chance to fail."""
+        """What is shown of candidates on some contexts (m,), `among` so many who share the chance to fail."""
         settings, model = self.settings, FoldedModel(self.form, self.p)
         judged = judge(self.log, model, [one.logits for one in candidates], adds=self.adds)
         return decide(
@@ -77,7 +73,7 @@ class Judge:
             self.adds,
             settings.confidence,
             settings.pessimism,
-            shares,
+            among,
         )
 
     def _tested(self) -> tuple[AdditivityTest | None, bool]:
@@ -131,22 +127,12 @@ def screen(
         candidates += [of_logger(name, own.sharpened(s, log)) for name, s in sharper.items()]
     else:
         left_out = dict.fromkeys(sharper, "the loggers' policies are not known")
-    verdict = own_judge.verdict(candidates, shares_of(len(candidates) + later)[: len(candidates)])
+    verdict = own_judge.verdict(candidates, len(candidates) + later)
     return Screening(own_judge, tuple(candidates), left_out, verdict)
 
 
 def logger_name(logger: int) -> str:
     return f"logger-{logger + 1}"
-
-
-def shares_of(candidates: int) -> list[float]:
-    """Shares of the chance to fail: half of it for the policy of the loss model, which is the first.
-
-    Choice: it is the best one nearly everywhere, and on a log of few contexts an equal share of eleven would
-    hide most of what it gains. The others have little less than equal shares would give them.
-    """
-    others = candidates - 1
-    return [MODEL_SHARE] + [(1.0 - MODEL_SHARE) / others] * others if others else [1.0]
 
 
 def of_logger(name: str, own: LoggerPolicy) -> Candidate:
