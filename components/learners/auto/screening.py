@@ -29,6 +29,7 @@ from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation
 
 SHARPER = {"sharper": 2.0, "greedy": GREEDY}  # versions of the best logger
+COPIED = "the logger can only be copied, and a copy has seen the contexts that would judge it"
 TESTED_ROWS = 200_000  # of a log on disk, for the test of additivity
 TESTED_NUMBERS = 20_000_000  # the labels of those rows
 
@@ -115,18 +116,19 @@ def screen(
     """Judge what needs no contest; in one, so many candidates beside these would be judged.
 
     A copy that was learned from what the logger did, and made sharper, prefers the very actions that it would
-    be judged by: noise alone would make it look better. So a logger's policy has to be known for these.
+    be judged by: noise alone would make it look better. A copy of known chances is surer where it learned
+    than where it did not. So a logger's policy has to be known, and of a form that is found again, for these.
     """
     own_judge = Judge(log, model, settings)
     own_rows = own_sums(log)
     best, _ = best_logger(own_rows.losses, own_rows.rows)
     sharper = {f"{logger_name(best)}, {word}": sharpness for word, sharpness in SHARPER.items()}
     candidates, left_out = [_of_model(log, model, own_judge.p)], {}
-    if log.logger_logits:
-        own = logger_policy(log, best, seed)
+    own = logger_policy(log, best, seed) if log.logger_logits else None
+    if own is not None and not own.is_copy:
         candidates += [of_logger(name, own.sharpened(s, log)) for name, s in sharper.items()]
     else:
-        left_out = dict.fromkeys(sharper, "the loggers' policies are not known")
+        left_out = dict.fromkeys(sharper, "the loggers' policies are not known" if own is None else COPIED)
     verdict = own_judge.verdict(candidates, len(candidates) + later)
     return Screening(own_judge, tuple(candidates), left_out, verdict)
 
