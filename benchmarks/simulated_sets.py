@@ -5,10 +5,16 @@ wrong; words are as frequent as a power law says; columns are constant, copies o
 to 1e6; classes are unequal and have several clusters each. Everything follows from the seed.
 
 `SETS` has a function for each shape, of a generator: rows of train and test, contexts and right actions.
+`benchmarks/unseen.py` measures the folder that this writes:
+
+    python benchmarks/simulated_sets.py FOLDER [--only flags,vowel] [--seed 0]
 """
 
+import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,3 +323,33 @@ def make(name: str, seed: int = 0) -> TrainTest:
         LabelledData(x[: shape.train], y[: shape.train], space),
         LabelledData(x[shape.train :], y[shape.train :], space),
     )
+
+
+def write(path: Path, data: LabelledData) -> None:
+    """One split as svmlight text."""
+    x = sparse.csr_array(data.x)
+    with path.open("w") as file:
+        for row, right in enumerate(data.y):
+            on = np.flatnonzero(right) if data.y.ndim == 2 else [right]
+            own = slice(x.indptr[row], x.indptr[row + 1])
+            pairs = zip(x.indices[own], x.data[own], strict=True)
+            inputs = " ".join(f"{column + 1}:{value:.7g}" for column, value in pairs)
+            file.write(f"{','.join(map(str, on))} {inputs}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default=",".join(SETS), help="names of sets")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for name in given.only.split(","):
+        both = make(name, given.seed)
+        write(given.folder / f"{name}_train.svm", both.train)
+        write(given.folder / f"{name}_test.svm", both.test)
+        sys.stdout.write(f"{name}: {both.train.rows} and {both.test.rows} rows\n")
+
+
+if __name__ == "__main__":
+    main()

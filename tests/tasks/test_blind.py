@@ -1,6 +1,5 @@
 """A policy that learned from validation rows is judged there by its parts that did not."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,9 @@ import numpy as np
 import pytest
 
 from multilogger.components.actions.arrays import Matrix
-from multilogger.components.learners.auto import screening
+from multilogger.components.learners.auto import learner as auto_learner
 from multilogger.components.learners.auto.contest import Contest
-from multilogger.components.learners.judging.verdict import Verdict, decide
+from multilogger.components.learners.judging.verdict import Verdict, joined
 from multilogger.components.learners.learn import learn
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.presets import preset
@@ -136,11 +135,11 @@ def test_every_method_that_may_see_them_says_what_it_is_where_it_does_not(method
 def test_a_contest_is_blind_where_it_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the contexts were learned from by what a contest returns: they have no say."""
 
-    def last(names: Sequence[str], *given: Any) -> Verdict:
-        found = decide(names, *given)
-        return replace(found, chosen=len(names) - 1 if len(names) > 3 else None)
+    def last(*given: Any) -> Verdict:
+        found = joined(*given)
+        return replace(found, chosen=len(found.comparisons) - 1)
 
-    monkeypatch.setattr(screening, "decide", last)
+    monkeypatch.setattr(auto_learner, "joined", last)
     log = of_pairs(make_training_log(contexts=120, alphas=(0.05, 0.2)))
     learned = learn("auto", log, QUICK, 0)
     assert learned.verdict is not None

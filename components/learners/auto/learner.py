@@ -25,7 +25,6 @@ from multilogger.components.learners.auto.screening import (
     Screening,
     of_logger,
     screen,
-    shares_of,
 )
 from multilogger.components.learners.direct_method.learner import DirectMethodLearner
 from multilogger.components.learners.judging.verdict import Verdict, joined
@@ -148,9 +147,8 @@ class AutoLearner:
                 Candidate(name, network, given.size, given.standardisation, logits)
                 for name, network, logits in self.contest.policies(given.x)
             )
-            candidates += later
-            shares = shares_of(len(candidates))[len(found.candidates) :]
-            found_later = found.judge.verdict(later, shares, self.contest.judged)
+            candidates, among = candidates + later, len(candidates) + len(later)
+            found_later = found.judge.verdict(later, among, self.contest.judged)
             verdict = joined(verdict, found_later, self.settings.pessimism)
         left_out |= self.contest.left_out | found.left_out
         self.verdict = dataclasses.replace(verdict, left_out=tuple(left_out.items()))

@@ -27,7 +27,7 @@ from multilogger.components.policies.networks import PolicyNetwork
 from multilogger.components.policies.policy import Standardisation
 
 SHARPER = {"sharper": 2.0, "greedy": GREEDY}  # versions of the best logger
-MODEL_SHARE = 0.5
+COPIED = "the logger can only be copied, and a copy has seen the contexts that would judge it"
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,9 @@ class Judge:
         self.test, self.adds = self._tested()
 
     def verdict(
-        self,
-        candidates: Sequence[Candidate],
-        shares: Sequence[float],
-        contexts: NDArray[np.bool_] | None = None,
+        self, candidates: Sequence[Candidate], among: int, contexts: NDArray[np.bool_] | None = None
     ) -> Verdict:
-        """What is shown of candidates on some contexts (m,), with their shares of the chance to fail."""
+        """What is shown of candidates on some contexts (m,), `among` so many who share the chance to fail."""
         settings, model = self.settings, FoldedModel(self.form, self.p)
         judged = judge(self.log, model, [one.logits for one in candidates], adds=self.adds)
         return decide(
@@ -73,7 +70,7 @@ class Judge:
             self.adds,
             settings.confidence,
             settings.pessimism,
-            shares,
+            among,
         )
 
     def _tested(self) -> tuple[AdditivityTest | None, bool]:
@@ -108,30 +105,21 @@ def screen(
     """Judge what needs no contest; in one, so many candidates beside these would be judged.
 
     A copy that was learned from what the logger did, and made sharper, prefers the very actions that it would
-    be judged by: noise alone would make it look better. So a logger's policy has to be known for these.
+    be judged by: noise alone would make it look better. A copy of known chances is surer where it learned
+    than where it did not. So a logger's policy has to be known, and of a form that is found again, for these.
     """
     own_judge = Judge(log, model, settings)
     own_rows = own_sums(log)
     best, _ = best_and_close_loggers(own_rows.losses, own_rows.rows)
     sharper = {f"{logger_name(best)}, {word}": sharpness for word, sharpness in SHARPER.items()}
     candidates, left_out = [_of_model(log, model, own_judge.p)], {}
-    if log.logger_logits:
-        own = logger_policy(log, best, seed)
+    own = logger_policy(log, best, seed) if log.logger_logits else None
+    if own is not None and not own.is_copy:
         candidates += [of_logger(name, own.sharpened(s, log)) for name, s in sharper.items()]
     else:
-        left_out = dict.fromkeys(sharper, "the loggers' policies are not known")
-    verdict = own_judge.verdict(candidates, shares_of(len(candidates) + later)[: len(candidates)])
+        left_out = dict.fromkeys(sharper, "the loggers' policies are not known" if own is None else COPIED)
+    verdict = own_judge.verdict(candidates, len(candidates) + later)
     return Screening(own_judge, tuple(candidates), left_out, verdict)
-
-
-def shares_of(candidates: int) -> list[float]:
-    """Shares of the chance to fail: half of it for the policy of the loss model, which is the first.
-
-    Choice: it is the best one nearly everywhere, and on a log of few contexts an equal share of eleven would
-    hide most of what it gains. The others have little less than equal shares would give them.
-    """
-    others = candidates - 1
-    return [MODEL_SHARE] + [(1.0 - MODEL_SHARE) / others] * others if others else [1.0]
 
 
 def of_logger(name: str, own: LoggerPolicy) -> Candidate:

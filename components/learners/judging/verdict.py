@@ -32,7 +32,6 @@ from multilogger.components.learners.judging.judge import Judged, Sums
 from multilogger.components.names import logger_name
 
 CLEARLY_WORSE = 4.0  # standard errors
-STRUCTURE = 0.8  # of a candidate's chance to fail; what is left is for weights
 FEWEST_CONTEXTS = 20  # of a difference that is taken as nearly normal
 
 
@@ -123,23 +122,23 @@ def decide(
     adds: bool,
     confidence: float,
     pessimism: float,
-    shares: Sequence[float] | None = None,
+    among: int = 0,
 ) -> Verdict:
     """Compare every candidate with the loggers; of those that are shown to be better take the best.
 
-    `shares` are those of the chance to fail that each candidate has; equal ones unless they are given.
+    `among` are all candidates that may have a share of the chance to fail, where these are not all.
     """
     best, close = best_and_close_loggers(judged.own_losses, judged.rows)
     modelled = evidence is Evidence.ANY and not np.isnan(judged.spread).any()
+    kinds = 2 if modelled else 1
+    eta = (1.0 - confidence) / (max(1, len(names), among) * kinds)
     comparisons = []
     for number, name in enumerate(names):
-        eta = (1.0 - confidence) * (1.0 / len(names) if shares is None else shares[number])
         found = (structure_gain if modelled else reward_gain)(judged, number, best)
-        of_weights = 1.0 - STRUCTURE if modelled else 1.0
-        by_weights = min(_weights_bound(judged, number, j, of_weights * eta) for j in close)
+        by_weights = min(_weights_bound(judged, number, j, eta) for j in close)
         by_structure = -math.inf
         if modelled:
-            by_structure = min(_structure_bound(judged, number, j, STRUCTURE * eta) for j in close)
+            by_structure = min(_structure_bound(judged, number, j, eta) for j in close)
         comparisons.append(Comparison(name, *found[:2], by_weights, by_structure, found.untold, adds))
     return Verdict(
         best_logger=best,

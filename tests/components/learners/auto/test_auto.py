@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from multilogger.components.learners.auto.method import AutoSettings
+from multilogger.components.learners.auto.screening import COPIED
 from multilogger.components.learners.judging.evidence import Evidence
 from multilogger.components.learners.learn import Learned, learn
 from multilogger.components.learners.loss_models.settings import Start
@@ -80,6 +81,16 @@ def test_without_the_loggers_policies_a_copy_stands_for_the_best(log: TrainingLo
     assert {f"{name}, sharper": reason, f"{name}, greedy": reason}.items() <= dict(
         learned.verdict.left_out
     ).items()
+
+
+def test_a_logger_that_can_only_be_copied_has_no_sharper_versions(log: TrainingLog) -> None:
+    """They would be judged at contexts that the copy has seen."""
+    curved = tuple(np.where(logits > 0, 3.0, -3.0) for logits in log.logger_logits)
+    known = replace(log, logger_logits=curved)
+    learned = learn("auto", known, replace(QUICK, epochs=1, contest=False), 0)
+    assert learned.verdict is not None
+    assert [one.name for one in learned.verdict.comparisons] == ["additive"]
+    assert set(dict(learned.verdict.left_out).values()) == {"not asked for", COPIED}
 
 
 def test_weights_alone_are_harder_to_convince(found: tuple[TrainingLog, Learned]) -> None:
