@@ -8,7 +8,8 @@ Of every CSV file, the rows of a dataset and preset take the place of those of t
 that stood there; others stay. Tables of methods are replaced method by method, because some have more seeds
 than others, or were made again alone. Claims are replaced one by one, each for the method that it speaks of,
 because a claim about Figures 2 and 3 comes from two folders. Tables go to `data/reproduction`. Pictures have
-dataset and preset in their names and are copied to `docs/pages/pictures`, where the pages show them.
+dataset and preset in their names and are copied to `docs/pages/pictures`, where the pages show them; those of
+Table 2 and of `pairwise` are drawn anew from the joined tables.
 """
 
 import argparse
@@ -19,7 +20,13 @@ from pathlib import Path
 
 from readme_results import PICTURES, RESULTS, Row, main
 
-from multilogger.components.reproduction.names import preset_rank
+from multilogger.components.datasets.losses import HAMMING
+from multilogger.components.reproduction.names import method_rank, preset_rank
+from multilogger.components.reproduction.plots.table2 import method_picture
+from multilogger.components.reproduction.report.csv_text import read_sample
+from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
+from multilogger.components.reproduction.statistics import MeanOverSeeds
+from multilogger.components.reproduction.tables.paper_tables import Table2Row
 
 CLAIMS = "claims.csv"
 BY_METHOD = ("table2.csv", "pairwise.csv", "one_of.csv")
@@ -60,6 +67,40 @@ def gather(folder: Path, results: Path, pictures: Path) -> None:
         kept.write_text(joined(path.name, old, path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in sorted(folder.glob("*.svg")):
         shutil.copy(path, pictures / path.name)
+    draw_tables(results, pictures)
+
+
+def draw_tables(results: Path, pictures: Path) -> None:
+    """The pictures of Table 2, one per dataset, and of `pairwise`."""
+    for dataset, rows in rows_by_dataset(method_rows(results / "table2.csv")).items():
+        name = picture_name("table2", dataset)
+        plot = method_picture(name, f"Table 2: {HAMMING.words.expected} · {dataset}", rows)
+        (pictures / f"{name}.svg").write_bytes(plot.svg)
+    if rows := method_rows(results / "pairwise.csv"):
+        plot = method_picture("pairwise", "A loss that does not add up · pairwise", rows)
+        (pictures / "pairwise.svg").write_bytes(plot.svg)
+
+
+def method_rows(path: Path) -> list[Table2Row]:
+    """The rows of a table as they are shown, without those that repeat their direct twin."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        found = [row for row in csv.DictReader(file) if row.get("constraint") != "same"]
+    order = list(dict.fromkeys(row["dataset"] for row in found))
+    found.sort(key=lambda r: (order.index(r["dataset"]), method_rank(r["method"]), preset_rank(r["preset"])))
+    return [
+        Table2Row(
+            dataset=row["dataset"],
+            method=row["method"],
+            preset=row["preset"],
+            cells=(),
+            exp=read_sample({**row, "exp_seeds": row["seeds"]}, "exp"),
+            greedy=MeanOverSeeds(int(row["seeds"]), float(row["greedy_mean"]), None, None, None),
+            paper=float(row["paper"]) if row.get("paper") else None,
+        )
+        for row in found
+    ]
 
 
 if __name__ == "__main__":

@@ -172,6 +172,29 @@ def test_tables_and_pictures_of_a_folder_go_where_the_pages_find_them(
     assert [path.name for path in pictures.iterdir()] == ["figure1-scene.svg"]
 
 
+def test_pictures_of_tables_are_drawn_from_the_joined_rows(script: dict[str, Any], tmp_path: Path) -> None:
+    made, results, pictures = (tmp_path / name for name in ("made", "results", "pictures"))
+    for folder in (made, results, pictures):
+        folder.mkdir()
+    head = f"{TABLE2},constraint"
+    old = lines(head, "yeast,logger-1,tuned,1,6.000000,,,2.9,6.898,", "yeast,dr,tuned,1,2.000000,,,2.9,,")
+    new = lines(
+        head, "yeast,dr,tuned,2,3.000000,2.900000,3.100000,2.9,,", "yeast,x-reg,tuned,2,3,2,4,3,,same"
+    )
+    (results / "table2.csv").write_text(old, encoding="utf-8")
+    (made / "table2.csv").write_text(new, encoding="utf-8")
+    (made / "table2-yeast.svg").write_text("<svg/>", encoding="utf-8")  # of the new rows alone
+    script["gather"](made, results, pictures)
+    picture = (pictures / "table2-yeast.svg").read_text(encoding="utf-8")
+    assert "Logger 1" in picture
+    assert "x-reg" not in picture
+    rows = script["method_rows"](results / "table2.csv")
+    assert [(row.method, row.exp.mean, row.paper) for row in rows] == [
+        ("logger-1", 6.0, 6.898),
+        ("dr", 3.0, None),
+    ]
+
+
 def test_the_short_table2_has_means_of_all_datasets_and_no_empty_column(
     readme: dict[str, Any], tmp_path: Path
 ) -> None:
