@@ -195,7 +195,7 @@ def test_the_usual_names_need_not_be_said(frame: pd.DataFrame) -> None:
         ({"features": ["weight"]}, "cannot read features: the log has no column 'weight'"),
         ({"features": None}, "the log has no features, neither a list column 'x' nor columns x0, x1"),
         ({"context": "who"}, "its features are not those of row 0, which has the same context id"),
-        ({"max_loss": -1.0}, "max_loss must be a number above 0, got -1"),
+        ({"max_loss": -1.0}, "max_loss must be a number above 0 and at most 1e+30, got -1"),
     ],
 )
 def test_bad_columns(frame: pd.DataFrame, changed: dict[str, object], message: str) -> None:
