@@ -1,8 +1,9 @@
 """Rows that stand twice, and contexts that are few.
 
 Two rows of one context and one logger have the same action with the probability of that action. Where they
-have it more often, rows were copied, or the logger did not draw anew. To stay within memory, contexts are
-sampled by their keys: of a context that is kept, all rows are.
+have it more often, rows were copied, or the logger did not draw anew. Of a logger whose propensities were not
+logged nothing is expected. To stay within memory, contexts are sampled by their keys: of a context that is
+kept, all rows are.
 """
 
 import math
@@ -30,6 +31,7 @@ class Repeats:
         self._kept = 0
         self._rows = 0
         self._parts: list[tuple[Keys, Keys, Keys, Vector]] = []
+        self._untold = np.array([name in facts.unlogged for name in facts.loggers])
 
     def add(self, batch: CheckBatch) -> None:
         self._rows += len(batch)
@@ -40,7 +42,8 @@ class Repeats:
             action = (action.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
         context = batch.context[rows]
         pair = mixed(context ^ mixed(batch.logger[rows]))
-        self._parts.append((context, pair, action.astype(np.uint64), batch.log_propensity[rows]))
+        own = np.where(self._untold[batch.logger[rows]], np.nan, batch.log_propensity[rows])
+        self._parts.append((context, pair, action.astype(np.uint64), own))
         self._kept += len(rows)
         while self._kept > MOST_ROWS and self._limit > 1:
             self._limit //= 2
@@ -62,7 +65,7 @@ class Repeats:
         yield from self._few_contexts()
         _, pairs, actions, own = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         order = np.argsort(pairs, kind="stable")
-        follows = pairs[order][1:] == pairs[order][:-1]
+        follows = (pairs[order][1:] == pairs[order][:-1]) & ~np.isnan(own[order][1:])
         if not follows.any():
             return
         same = (actions[order][1:] == actions[order][:-1])[follows]

@@ -7,6 +7,7 @@ from typing import Any
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.actions.space import ActionSpace
+from multilogger.components.api.contexts import check_encoding
 from multilogger.components.datasets.labelled_data import Features
 from multilogger.components.errors import BadInput
 from multilogger.components.evaluation.context_logits import (
@@ -16,8 +17,10 @@ from multilogger.components.evaluation.context_logits import (
     context_logits,
 )
 from multilogger.components.evaluation.max_weights import MaxWeights, greedy_log_propensity, known_max_weights
+from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.json_text import parsed_json
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
+from multilogger.components.log.schema import read_facts
 from multilogger.components.own_log.mapped_files import mapped_files
 from multilogger.flows.evaluation.policy_source import NamedPolicy
 from multilogger.tasks.dataset_files import load_facts, load_train
@@ -75,7 +78,16 @@ def find_log(
     if (folder / MANIFEST).is_file() and contexts is None:
         return _replayed(folder, policy)
     given = None if contexts is None else context_logits(contexts, policy)
-    return LogSource(open_log_files(path, contexts_given=given is not None), contexts=given)
+    files = open_log_files(path, contexts_given=given is not None)
+    _check_encoding(files, named)
+    return LogSource(files, contexts=given)
+
+
+def _check_encoding(files: LogFiles, named: NamedPolicy) -> None:
+    """Refuse encoded rows of another encoding than the policy's, as far as the file says how it was made."""
+    facts = read_facts(files.dataset.schema)
+    if facts is not None and "features" in facts and named.columns is not None:
+        check_encoding(named.columns, FeatureColumns.from_json(facts["features"]))
 
 
 def _unusual(path: Path, log: ImportLogSettings, named: NamedPolicy) -> bool:

@@ -59,6 +59,22 @@ def test_contexts_are_counted_within_memory(worlds: ModuleType, monkeypatch: pyt
     assert len(list(look.findings())) == 0
 
 
+def test_what_stands_in_for_a_propensity_makes_no_row_a_copy(worlds: ModuleType) -> None:
+    """The share of an action says less than a logger does that knows the context."""
+    memory = LogInMemory(worlds.healthy(worlds.Kind("again", rows=4000, passes=4), 0).log())
+
+    def found(unlogged: frozenset[str]) -> int:
+        facts = replace(memory.facts, unlogged=unlogged)
+        look = Repeats(facts)
+        for batch in memory.batches():
+            stand_in = np.where(batch.logger == 0, np.log(0.01), batch.log_propensity)
+            look.add(replace(batch, log_propensity=stand_in))
+        return len(list(look.findings()))
+
+    assert found(frozenset()) == 1
+    assert found(frozenset(memory.facts.loggers[:1])) == 0
+
+
 def test_a_sample_takes_all_rows_with_the_same_chance(
     worlds: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,16 @@ def test_loggers_beyond_64_bits_with_a_sign(logs: Path, tmp_path: Path) -> None:
     assert [one.name for one in done.result.loggers] == [str(2**63), str(2**63 + 1)]
 
 
+def test_a_log_that_encodes_its_columns_anew_is_refused(logs: Path, tmp_path: Path) -> None:
+    """Words stand in another order there, so that its features are not those of the policy."""
+    frame = pd.read_parquet(logs / "parquet").replace({"user_land": {"it": "aa"}})
+    named = {"action": "item", "reward": "click", "propensity": "pscore", "logger": "policy"}
+    log = ml.BanditLog.from_pandas(frame, **named, features=["user_age", "user_land"])
+    log.to_parquet(tmp_path / "anew.parquet")
+    with pytest.raises(BadInput, match="as its columns were encoded anew"):
+        evaluated(logs, str(tmp_path / "anew.parquet"))
+
+
 def test_the_estimate_is_that_of_the_python_api(logs: Path) -> None:
     frame = pd.concat([pd.read_parquet(logs / "parquet" / f"{part}.parquet") for part in (0, 1)])
     chances = ml.load_policy(logs / "policy").predict_proba(frame)
