@@ -101,7 +101,7 @@ def test_loggers_beyond_64_bits_with_a_sign(logs: Path, tmp_path: Path) -> None:
 def test_a_log_that_encodes_its_columns_anew_is_refused(logs: Path, tmp_path: Path) -> None:
     """Words stand in another order there, so that its features are not those of the policy."""
     frame = pd.read_parquet(logs / "parquet").replace({"user_land": {"it": "aa"}})
-    named = {"action": "item", "reward": "click", "propensity": "pscore", "logger": "policy"}
+    named: dict[str, Any] = {"action": "item", "reward": "click", "propensity": "pscore", "logger": "policy"}
     log = ml.BanditLog.from_pandas(frame, **named, features=["user_age", "user_land"])
     log.to_parquet(tmp_path / "anew.parquet")
     with pytest.raises(BadInput, match="as its columns were encoded anew"):
