@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.checks.batches import CheckBatch, LogFacts, indicators
-from multilogger.components.checks.findings import Finding, some
+from multilogger.components.checks.findings import LEVEL, Finding, some
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.support import DETERMINISTIC
 
@@ -133,14 +133,14 @@ class Tallies:
         for j, name in enumerate(self._facts.loggers):
             if self.rows[j] < 2:
                 continue
-            if self.least_loss[j] == self.most_loss[j]:
+            if self.least_loss[j] == self.most_loss[j] and self._chance_of_one_loss(j) < LEVEL:
                 yield Finding(
                     "constant-loss",
                     "unsafe",
-                    f"the losses of logger {name} are all {self.most_loss[j]:g}; a logger whose losses never "
-                    "vary carries no information",
+                    f"the losses of logger {name} are all {self.most_loss[j]:g}, which is hardly chance",
                     float(self.most_loss[j]),
-                    "mend its losses, or drop it",
+                    "mend them if a column was not filled; if they are right, weighted estimates will give "
+                    "this logger no share",
                 )
                 continue
             varied += 1
@@ -162,6 +162,16 @@ class Tallies:
                 float(total),
                 f"wait for at least {FEW_EVENTS} of them, better some hundred",
             )
+
+    def _chance_of_one_loss(self, logger: int) -> float:
+        """That all rows of a logger have its one loss by chance, were others as seldom as with any logger."""
+        one = self.most_loss[logger]
+        ends = (
+            self._at_ends[:, end] for end, value in enumerate((0.0, self._facts.max_loss)) if one == value
+        )
+        other = 1.0 - next(ends, np.zeros(len(self.rows))) / np.maximum(self.rows, 1.0)
+        other = other[(other > 0) & (np.arange(len(other)) != logger)]
+        return float((1.0 - other.min()) ** self.rows[logger]) if len(other) else 0.0
 
     def _deterministic(self) -> Iterator[Finding]:
         sure = [j for j in range(len(self.rows)) if self._sure[j] > 0.5 * self.rows[j]]

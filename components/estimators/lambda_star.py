@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Vector
 from multilogger.components.errors import BadInput
@@ -22,6 +23,7 @@ S_FLOOR = 1e-12
 SILENT_MEAN_WEIGHT = 0.01
 SILENT_EFFECTIVE_ROWS, SILENT_EFFECTIVE_SHARE = 20.0, 0.05
 ROUNDING = 1e-12  # a spread below this share of the mean is rounding, not information
+SAME_LOSS = 1e-9  # the same of sums of squares, which are differences of larger sums
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,6 @@ def self_normalised_divergence(stats: Stats, floor: float = S_FLOOR) -> Vector:
     [ sum_i (u_i - m_j)^2 / (S^j)^2 + n_j (m_j / S^j - u_bar)^2 ] / (n_j - 1).
     """
     _check_counts(stats)
-    _check_spread(stats)
     u_bar = math.fsum(s.sum_u for s in stats) / sum(s.count for s in stats)
     return np.array(
         [
@@ -118,10 +119,19 @@ def lambda_star(stats: Stats) -> Vector:
 
     lambda*_j = 1 / (s2_j sum_k n_k / s2_k),  hence  sum_j n_j lambda*_j = 1,
 
-    with s2_j the divergence estimate of logger j.
+    with s2_j the divergence estimate of logger j. A logger whose weighted losses are all equal has no weight,
+    as in `supported_shares`, unless nobody's differ.
     """
+    alike = np.array([_all_alike(s) for s in stats])
     s2 = self_normalised_divergence(stats)
-    if not (np.isfinite(s2).all() and (s2 > 0).all()):
+    if alike.all():
+        means = ", ".join(f"{s.mean_u:g}" for s in stats)
+        raise BadInput(
+            f"the weighted losses of each logger are all equal ({means}), so nothing tells how well the "
+            "loggers speak of the policy: mend the losses"
+        )
+    s2[alike] = np.inf
+    if not (np.isfinite(s2[~alike]).all() and (s2 > 0).all()):
         raise BadInput(
             f"every logger needs a positive divergence estimate, got {s2.tolist()}; "
             "the policy has no support in the log: start from one closer to a logger"
@@ -157,14 +167,15 @@ def supported_shares(sums: LoggerSums, counts: Vector) -> Vector:
     handful of rows, has no share, and the others are weighed as if it were not in the log. Printed literally,
     section 5.1.2 finds a small divergence where nearly all u are 0, or where the few that are not happen to
     be alike, and gives such a logger much of the weight or all of it. The mean weight alone does not tell:
-    three rows of 400 may carry a mean weight of 1. If every logger is silent, shares are n_j / n. Learning
-    uses `lambda_star` as printed.
+    three rows of 400 may carry a mean weight of 1. Nor has a logger a share all of whose rows that count have
+    one loss: how far its losses spread is not in its rows, and its divergence is found too small. If no
+    logger is left, shares are n_j / n. Learning uses `lambda_star` as printed.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         mean_w = sums.sum_w / sums.count
         effective = np.square(sums.sum_w) / sums.sum_ww
         few = (effective < SILENT_EFFECTIVE_ROWS) & (effective < SILENT_EFFECTIVE_SHARE * sums.count)
-        heard = np.where((mean_w <= SILENT_MEAN_WEIGHT) | few, 0.0, 1.0)
+        heard = np.where((mean_w <= SILENT_MEAN_WEIGHT) | few | _one_loss(sums), 0.0, 1.0)
         u_bar = np.vecdot(heard, sums.sum_u) / np.vecdot(heard, sums.count)
         scale = np.maximum(mean_w, S_FLOOR)
         spread = _about(sums.squares, sums.count, sums.sum_u / sums.count, scale, u_bar[..., None])
@@ -182,6 +193,16 @@ def supported_lambda_star(stats: Stats) -> Vector:
     return supported_shares(sums, sums.count) / sums.count
 
 
+def _one_loss(sums: LoggerSums) -> NDArray[np.bool_]:
+    """Whether all losses of a logger are one c, but where weights are next to 0: (..., J).
+
+    Then sum u^2 = c^2 sum w^2 with c = sum u / sum w.
+    """
+    squares = sums.squares + np.square(sums.sum_u) / sums.count
+    constant = np.square(sums.sum_u / sums.sum_w) * sums.sum_ww
+    return np.asarray(np.abs(squares - constant) <= SAME_LOSS * constant)
+
+
 def _about(squares: Some, count: Some, mean_u: Some, scale: Some, centre: Some) -> Some:
     """sum_i (u_i / scale - centre)^2."""
     return squares / scale**2 + count * (mean_u / scale - centre) ** 2
@@ -196,12 +217,7 @@ def _check_counts(stats: Stats) -> None:
             )
 
 
-def _check_spread(stats: Stats) -> None:
-    """Refuse constant u, unless the policy has left the logger's support and every w is 0."""
-    for j, s in enumerate(stats):
-        spread = math.sqrt(s.squares / s.count)
-        if s.mean_w > S_FLOOR and spread <= ROUNDING * abs(s.mean_u):
-            raise BadInput(
-                f"the weighted losses of logger {j} are all {s.mean_u:g}; a logger whose losses are all "
-                "equal carries no information: drop it"
-            )
+def _all_alike(stats: LoggerStats) -> bool:
+    """Whether every u is the same; not where the policy has left the logger's support and every w is 0."""
+    spread = math.sqrt(stats.squares / stats.count)
+    return stats.mean_w > S_FLOOR and spread <= ROUNDING * abs(stats.mean_u)

@@ -29,7 +29,7 @@ from multilogger.components.evaluation.point_estimates import (
     row_weights,
     weights_of,
 )
-from multilogger.components.evaluation.rare_events import honest_rows, rare_warnings
+from multilogger.components.evaluation.rare_events import honest_rows, one_loss_warnings, rare_warnings
 from multilogger.components.evaluation.support import (
     AddsUp,
     LoggerSupport,
@@ -200,6 +200,7 @@ def evaluate_sums(
         warnings=(
             *few_contexts_lines(log.few),
             *support_warnings(sums, support, whole, greedy_log_propensity),
+            *one_loss_warnings(log.names, sums, estimators.counts),
             *rare_warnings(sums, estimators, shares, log.max_loss),
         ),
         recommendation=recommend(

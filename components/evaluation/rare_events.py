@@ -115,6 +115,18 @@ def rare_warnings(
     ]
 
 
+def one_loss_warnings(names: Sequence[str], sums: LogSums, counts: Vector) -> list[str]:
+    """What to say of loggers whose losses never vary."""
+    lowest, highest = -sums.extremes[0], sums.extremes[1]
+    return [
+        f"the losses of all {counts[j]:,.0f} rows of logger {name} are {highest[j]:g}: they do not tell "
+        "their spread, so weighted estimates rest on the other loggers that act as the policy; if a column was "
+        "not filled, mend it"
+        for j, name in enumerate(names)
+        if lowest[j] == highest[j]
+    ]
+
+
 def find_rare(sums: LogSums, rows: float, max_loss: float) -> RareEvents | None:
     """The rare events of a log, if nearly all rows have no loss, or the largest one."""
     lowest, highest = -float(sums.extremes[0].max()), float(sums.extremes[1].max())

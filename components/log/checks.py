@@ -51,7 +51,7 @@ def check_features(values: NDArray[np.float32], features: int, where: str, rows:
 
 
 def check_loggers(names: Sequence[str], logger: NDArray[np.int64], delta: Vector) -> None:
-    """Every logger has at least two rows, and losses that vary."""
+    """Every logger has at least two rows, and the losses of the log vary."""
     counts = np.bincount(logger, minlength=len(names))
     for j, name in enumerate(names):
         check_label("logger", name)
@@ -59,12 +59,11 @@ def check_loggers(names: Sequence[str], logger: NDArray[np.int64], delta: Vector
             raise BadInput(f"logger {name} has no rows; drop it, or evaluate on other rows")
         if counts[j] == 1:
             raise BadInput(f"logger {name} has a single row, from which no error can be told; drop it")
-        losses = delta[logger == j]
-        if losses.min() == losses.max():
-            raise BadInput(
-                f"the losses of logger {name} are all {losses[0]:g}; a logger whose losses never vary "
-                "carries no information: mend its losses, or drop it"
-            )
+    if delta.min() == delta.max():
+        raise BadInput(
+            f"the losses of all rows are {delta[0]:g}; losses that never vary tell no action from another: "
+            "was the right column named?"
+        )
 
 
 def check_contexts(context: NDArray[np.integer[Any]], contexts: int) -> None:

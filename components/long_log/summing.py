@@ -145,7 +145,7 @@ def _count_part(files: LogFiles, part: LogPart) -> dict[object, int]:
 
 
 def _check_losses(frame: LogFrame, sums: LogSums) -> None:
-    """Every logger needs two rows, and losses that vary."""
+    """Every logger needs two rows, and the log losses that vary."""
     logger = np.repeat(np.arange(len(frame.names)), np.minimum(frame.counts, 2).astype(int))
     ends = np.stack([-sums.extremes[0], sums.extremes[1]], axis=1).ravel()
     kept = np.stack([frame.counts > 0, frame.counts > 1], axis=1).ravel()

@@ -10,6 +10,8 @@ ESTIMATED = "estimated from held-out rows; no true labels exist"
 GAIN = "the policy minus it"
 NOTHING = WithInterval(value=None, low=None, high=None)
 
+OPEN = "cannot be told"  # a verdict
+
 
 def held_out_title(held_out: HeldOut) -> str:
     """What stands above the table."""
@@ -42,7 +44,7 @@ def verdict(held_out: HeldOut) -> str:
     """
     low, high = held_out.difference.low, held_out.difference.high
     if not held_out.trusted or low is None or high is None:
-        return "cannot be told"
+        return OPEN
     if high < 0 and rival(held_out) is None:
         return "better than the best logger"
     return "worse than the best logger" if low > 0 else "not told apart from the best logger"
@@ -62,7 +64,9 @@ def held_out_lines(held_out: HeldOut) -> list[str]:
     what = "loss" if held_out.reward_range is None else "reward"
     said = f"**{held_out.method}**: mean {what} {figure_text(held_out.policy, show)}, {ESTIMATED}."
     best = f"The best logger, {held_out.best}, has {figure_text(held_out.loggers[held_out.best], show)}"
-    words = f"{best}: the policy is {verdict(held_out)} ({difference_text(held_out)})."
+    judged = verdict(held_out)
+    whether = "whether the policy is better" if judged == OPEN else "the policy is"
+    words = f"{best}: {whether} {judged} ({difference_text(held_out)})."
     return [f"{said} {words}{rival_text(held_out)}", held_out.sentence]
 
 

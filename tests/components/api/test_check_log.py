@@ -37,7 +37,13 @@ def test_wrong_propensities_are_told(replayed: ml.BanditLog) -> None:
 
 def test_useless_loggers_are_told(replayed: ml.BanditLog) -> None:
     same = replace(replayed, loss=np.where(replayed.logger == 0, 2.0, replayed.loss), log_propensities=None)
-    assert "the losses of logger logger-1 are all 2; a logger whose losses" in same.check().mend[0]
+    assert "the losses of logger logger-1 are all 2, which is hardly chance" in same.check().mend[0]
+    seldom = replayed.loss.max() - 0.01 * (np.random.default_rng(0).random(len(replayed)) < 0.05)
+    unlucky = replace(replayed, loss=np.where(replayed.logger == 1, replayed.loss.max(), seldom))
+    codes = [one.code for one in unlucky.check().findings]
+    assert "constant-loss" in codes
+    few = unlucky.take(np.flatnonzero((replayed.logger == 0) | (np.cumsum(replayed.logger == 1) <= 40)))
+    assert "constant-loss" not in [one.code for one in few.check().findings]
     sure = replace(replayed, log_propensity=np.zeros(len(replayed)), log_propensities=None)
     assert "logger logger-1 is all but deterministic" in sure.check().mend[0]
 

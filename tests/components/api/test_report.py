@@ -52,6 +52,20 @@ def test_the_numbers_are_those_of_the_command(
     assert report.result.recommendation == command.recommendation
 
 
+@pytest.mark.parametrize("method", ["weighted", "balanced", "wcrm", "additive"])
+@pytest.mark.parametrize("loss", [0.0, 6.0])
+def test_a_logger_that_always_loses_the_same_has_no_share(
+    replayed: ml.BanditLog, method: str, loss: float
+) -> None:
+    log = replace(replayed, loss=np.where(replayed.logger == 0, loss, replayed.loss))
+    settings = {} if method == "wcrm" else {"epochs": 2}
+    assert ml.learner(method, **settings).fit(log).predict_proba(log.x).shape == (300, 6)
+    report = ml.evaluate(log.logger_policies[1], log, bootstrap=100)
+    assert report.result.lambda_share == (0.0, 1.0)
+    said = f"the losses of all 600 rows of logger logger-1 are {loss:g}: they do not tell their spread"
+    assert any(said in line for line in report.result.warnings)
+
+
 @pytest.fixture(scope="module")
 def report(fitted: ml.Learner, replayed: ml.BanditLog) -> ml.EvaluationReport:
     return ml.evaluate(fitted, replayed, bootstrap=100)

@@ -156,6 +156,25 @@ def test_shares_of_resamples_are_those_of_each_one_with_the_rows_of_the_log() ->
     assert expected[1].tolist() == [1.0, 0.0]
 
 
+@pytest.mark.parametrize("loss", [0.0, 1.0])
+def test_a_logger_with_one_loss_has_no_share(loss: float) -> None:
+    weights = np.random.default_rng(0).lognormal(size=50)
+    one = LoggerStats().update(weights, np.full(50, loss))
+    np.testing.assert_array_equal(
+        supported_shares(LoggerSums.of((one, HEARD)), np.array([50.0, 30.0])), [0, 1]
+    )
+    np.testing.assert_array_equal(
+        supported_shares(LoggerSums.of((one, one)), np.array([50.0, 30.0])), [0.625, 0.375]
+    )
+    nearly = LoggerStats().update(weights, np.append(np.full(49, loss), 0.5))
+    assert supported_shares(LoggerSums.of((nearly, HEARD)), np.array([50.0, 30.0]))[0] > 0
+
+
+def test_a_logger_whose_weighted_losses_are_alike_has_no_weight() -> None:
+    counts = np.array([2.0, 3.0])
+    np.testing.assert_array_equal(counts * lambda_star((SPREAD, CONSTANT)), [1.0, 0.0])
+
+
 SPREAD = LoggerStats().update(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
 CONSTANT = LoggerStats().update(np.ones(3), np.full(3, 0.1))
 
@@ -164,9 +183,9 @@ CONSTANT = LoggerStats().update(np.ones(3), np.full(3, 0.1))
     ("call", "message"),
     [
         (
-            lambda: lambda_star((SPREAD, CONSTANT)),
-            "the weighted losses of logger 1 are all 0.1; a logger whose losses are all "
-            "equal carries no information: drop it",
+            lambda: lambda_star((CONSTANT, CONSTANT)),
+            "the weighted losses of each logger are all equal (0.1, 0.1), so nothing tells how well the "
+            "loggers speak of the policy: mend the losses",
         ),
         (
             lambda: lambda_star((SPREAD, LoggerStats().update(np.ones(1), np.ones(1)))),

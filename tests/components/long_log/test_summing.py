@@ -139,10 +139,10 @@ def test_results_come_in_order() -> None:
         assert list(work(abs, range(-9, 0))) == list(range(9, 0, -1))
 
 
-def test_a_loss_that_never_varies_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_whose_losses_never_vary_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = place / "constant"
     folder.mkdir()
     table = pq.read_table(place / "log")
     pq.write_table(table.set_column(3, "delta", [np.ones(ROWS)]), folder / "a.parquet", row_group_size=900)
-    with pytest.raises(BadInput, match="the losses of logger 0 are all 1"):
+    with pytest.raises(BadInput, match="the losses of all rows are 1; losses that never vary"):
         evaluated(place, folder, monkeypatch, True)
