@@ -120,8 +120,8 @@ def one_loss_warnings(names: Sequence[str], sums: LogSums, counts: Vector) -> li
     lowest, highest = -sums.extremes[0], sums.extremes[1]
     return [
         f"the losses of all {counts[j]:,.0f} rows of logger {name} are {highest[j]:g}: they do not tell "
-        "their spread, so weighted estimates rest on the other loggers that act as the policy; if a column was "
-        "not filled, mend it"
+        "their spread, so weighted estimates rest on the other loggers that act as the policy; if a column "
+        "was not filled, mend it"
         for j, name in enumerate(names)
         if lowest[j] == highest[j]
     ]

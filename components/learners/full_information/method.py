@@ -33,6 +33,9 @@ class FullInformationSettings(NetworkSettings, BatchSettings):
     input_dropout: Annotated[
         float, About("share of inputs of the ensemble left out at random", least=0, below=1)
     ] = 0.4
+    start: Annotated[Start, About("where the networks of the ensemble begin, as for loss models")] = (
+        Start.BLEND
+    )
     ensemble: Annotated[bool, About("the networks of the loss models, not a single one")] = True
     loss: Annotated[str, About("what an action costs; the dataset says it", keyed=False)] = "hamming"
 
@@ -40,7 +43,7 @@ class FullInformationSettings(NetworkSettings, BatchSettings):
         super().__post_init__()
         find_loss(self.loss)
 
-    def as_loss_model(self, contexts: int, space: str) -> LossModelSettings:
+    def as_loss_model(self, contexts: int) -> LossModelSettings:
         """What the networks are fitted with, beside the settings that both have."""
         shared = {"standardise": self.standardise, "hidden": self.hidden, "weight_decay": self.weight_decay}
         kind = LossModelSettings(
@@ -52,7 +55,7 @@ class FullInformationSettings(NetworkSettings, BatchSettings):
             context_batch=0,
             input_dropout=self.input_dropout,
             hidden_dropout=0.3,
-            start=Start.BLEND if space == "labels" else Start.SCRATCH,
+            start=self.start,
         ).resolved(contexts)
         return replace(kind, epochs=min(self.epochs, kind.epochs))
 
@@ -61,7 +64,7 @@ def _build(log: "LearnerLog", settings: FullInformationSettings, seed: int) -> "
     if settings.ensemble and settings.loss in ONE_BY_ONE:
         from multilogger.components.learners.direct_method.learner import DirectMethodLearner
 
-        own = settings.as_loss_model(log.contexts, log.space.name)
+        own = settings.as_loss_model(log.contexts)
         return DirectMethodLearner(log, soft=False, settings=own, seed=seed, truth=True)
     from multilogger.components.learners.full_information.learner import FullInformationLearner
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,7 @@ def test_a_logger_that_always_loses_the_same_has_no_share(
     replayed: ml.BanditLog, method: str, loss: float
 ) -> None:
     log = replace(replayed, loss=np.where(replayed.logger == 0, loss, replayed.loss))
-    settings = {} if method == "wcrm" else {"epochs": 2}
+    settings: dict[str, Any] = {} if method == "wcrm" else {"epochs": 2}
     assert ml.learner(method, **settings).fit(log).predict_proba(log.x).shape == (300, 6)
     report = ml.evaluate(log.logger_policies[1], log, bootstrap=100)
     assert report.result.lambda_share == (0.0, 1.0)
