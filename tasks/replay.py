@@ -52,7 +52,8 @@ class ReplaySettings(StageSettings):
         return passes
 
 
-@stage("replay", version=1)
+# 2: the words of the column delta are those of the loss.
+@stage("replay", version=2)
 def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: StageRun) -> None:
     """Replay train through every logger and write what it did, what it cost and how likely it was."""
     train, policies = load_train(data), load_loggers(loggers)
@@ -67,7 +68,7 @@ def replay(settings: ReplaySettings, data: Artifact, loggers: Artifact, run: Sta
             tally = _Tally()
             for r in range(passes[j]):
                 origin = LogOrigin(name, settings.seed, j, policy.alpha, r)
-                schema = log_schema(train.space, len(policies), origin, train.classes)
+                schema = log_schema(train.space, len(policies), origin, train.classes, loss.name)
                 rows = replay_pass(train.space, logits, train.y, j, r, plan, loss, chances)
                 _write_file(run, _counted(rows, tally, advance), schema, j, r)
             summary[logger_name(j)] = tally.summary()

@@ -59,18 +59,19 @@ ACTION_MEANING = {
     "labels": "sampled label vector y, one 0 or 1 a label",
     "one-of": "number of the action y among those of the schema",
 }
-LOSS_MEANING = {
-    "labels": "loss of the action: number of wrong labels",
-    "one-of": "loss of the action",
-}
+LOSS_MEANING = {"hamming": "loss of the action: number of wrong labels"}  # by the loss of the dataset
 
 
 def log_schema(
-    space: ActionSpace, loggers: int, origin: LogOrigin | None = None, names: Sequence[object] = ()
+    space: ActionSpace,
+    loggers: int,
+    origin: LogOrigin | None = None,
+    names: Sequence[object] = (),
+    loss: str = "",
 ) -> "pa.Schema":
     """The columns of a log of actions of a space and of `loggers` loggers.
 
-    `names` are those of one-of actions, their numbers unless given.
+    `names` are those of one-of actions, their numbers unless given; `loss` is that of the dataset, if known.
     """
     import pyarrow as pa
 
@@ -82,7 +83,7 @@ def log_schema(
     columns = [
         column("context", pa.int32(), "row of the train split, from 0"),
         column("action", space.arrow_type, ACTION_MEANING[space.name]),
-        column("delta", pa.float32(), LOSS_MEANING[space.name]),
+        column("delta", pa.float32(), LOSS_MEANING.get(loss, "loss of the action")),
         column("log_propensity", pa.float64(), "natural log of h_j(y|x) under the logger of this row"),
         column("log_propensities", pa.list_(pa.float64(), loggers), "log of h_k(y|x) under every logger k"),
         column("validation", pa.bool_(), "true: kept aside for validation"),

@@ -19,7 +19,8 @@ from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
 
 
-@stage("import-log", version=3)
+# 4: the words of the column delta say nothing of labels.
+@stage("import-log", version=4)
 def import_log(settings: ImportLogSettings, run: StageRun) -> None:
     """Check a log, learn how its columns become features, split it, and write it as our own."""
     if settings.digest is not None and settings.found_digest() != settings.digest:

@@ -116,3 +116,6 @@ def test_rows_survive_arrow(rng: np.random.Generator) -> None:
         b"dataset": b"yeast", b"seed": b"3", b"logger": b"0", b"alpha": b"0.05", b"pass": b"1",
     }  # fmt: skip
     assert all(field.metadata[b"meaning"] for field in table.schema)
+    assert table.schema.field("delta").metadata[b"meaning"] == b"loss of the action"
+    wrong = log_schema(Labels(6), 2, loss="hamming").field("delta").metadata[b"meaning"]
+    assert wrong == b"loss of the action: number of wrong labels"
