@@ -16,6 +16,11 @@ def fixed(value: float | None, digits: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
+def loss_digits(value: float | None) -> int:
+    """Decimals of an expected loss or an error: three, four below a tenth."""
+    return 4 if value is not None and abs(value) < 0.1 else 3
+
+
 def measured(value: float | None) -> str:
     """A mean or an end of its interval, with digits enough to be rounded once more where it is shown."""
     return fixed(value, 6)

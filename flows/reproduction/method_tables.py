@@ -42,7 +42,8 @@ def one_of_tables(reproduction: Reproduction) -> dict[str, TextRows]:
 def one_of_notes(reproduction: Reproduction) -> list[str]:
     """What these datasets show, in sentences."""
     rows = rows_by_dataset(one_of_rows(one_of_table(reproduction)))
-    return [f"{dataset}: {one_of_paragraph(own)}" for dataset, own in rows.items()]
+    found = {dataset: one_of_paragraph(own) for dataset, own in rows.items()}
+    return [f"{dataset}: {text}" for dataset, text in found.items() if text]
 
 
 def noted_lines(rows: Sequence[Table2Row]) -> list[str]:

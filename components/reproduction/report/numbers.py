@@ -3,15 +3,15 @@
 import math
 
 from multilogger.components.reproduction.claims.verdicts import ClaimTest, Scale
-from multilogger.components.reproduction.statistics import MeanOverSeeds, fixed
+from multilogger.components.reproduction.statistics import MeanOverSeeds, fixed, loss_digits
 
 NOTHING = "–"
 MINUS = "−"
 
 
 def loss(value: float | None) -> str:
-    """EXP or a greedy loss, three decimals as in the paper."""
-    return NOTHING if value is None else fixed(value, 3)
+    """EXP or a greedy loss, three decimals as in the paper, and one more where that would leave two digits."""
+    return NOTHING if value is None else fixed(value, loss_digits(value))
 
 
 def inverse(value: float | None) -> str:
@@ -21,7 +21,7 @@ def inverse(value: float | None) -> str:
 
 def half_width(sample: MeanOverSeeds) -> str:
     """`± 0.021`; empty where there is no interval."""
-    return "" if sample.half_width is None else f"± {fixed(sample.half_width, 3)}"
+    return "" if sample.half_width is None else f"± {fixed(sample.half_width, loss_digits(sample.mean))}"
 
 
 def inverse_half_width(sample: MeanOverSeeds) -> str:

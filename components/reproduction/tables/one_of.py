@@ -19,6 +19,7 @@ from multilogger.components.reproduction.results import (
 from multilogger.components.reproduction.statistics import (
     MeanOverSeeds,
     fixed,
+    loss_digits,
     mean_over_seeds,
     ratio_over_seeds,
 )
@@ -141,20 +142,21 @@ def _twin_sentence(rows: Sequence[OneOfRow]) -> list[str]:
 
 
 def _change(row: OneOfRow) -> str:
-    """`by -0.003 (-0.005 to -0.001), it helps`."""
+    """`by -0.0030 (-0.0050 to -0.0010), it helps`."""
     change = row.twin_change
     if row.repeats_twin or change.mean is None:
         return "not at all"
-    text = f"by {change.mean:+.3f}"
+    text = f"by {change.mean:+.4f}"
     if change.low is None or change.high is None:
         return text
     verdict = "it helps" if change.high < 0 else "it harms" if change.low > 0 else "undecided"
-    return f"{text} (95 % {change.low:+.3f} to {change.high:+.3f}), {verdict}"
+    return f"{text} (95 % {change.low:+.4f} to {change.high:+.4f}), {verdict}"
 
 
 def _number(sample: MeanOverSeeds) -> str:
-    spread = "" if sample.half_width is None else f" ± {fixed(sample.half_width, 3)}"
-    return f"{fixed(sample.mean, 3)}{spread}"
+    digits = loss_digits(sample.mean)
+    spread = "" if sample.half_width is None else f" ± {fixed(sample.half_width, digits)}"
+    return f"{fixed(sample.mean, digits)}{spread}"
 
 
 def _ends(sample: MeanOverSeeds, digits: int) -> str:
