@@ -328,6 +328,7 @@ def make(name: str, seed: int = 0) -> TrainTest:
 def write(path: Path, data: LabelledData) -> None:
     """One split as svmlight text."""
     x = sparse.csr_array(data.x)
+    x.sort_indices()
     with path.open("w") as file:
         for row, right in enumerate(data.y):
             on = np.flatnonzero(right) if data.y.ndim == 2 else [right]
