@@ -10,7 +10,7 @@ MINUS = "−"
 
 
 def loss(value: float | None) -> str:
-    """EXP or a greedy loss, three decimals as in the paper, and one more where that would leave two digits."""
+    """EXP or a greedy loss, three decimals as in the paper, four below a tenth."""
     return NOTHING if value is None else fixed(value, loss_digits(value))
 
 
