@@ -9,7 +9,7 @@ that stood there; others stay. Tables of methods are replaced method by method, 
 than others, or were made again alone. Claims are replaced one by one, each for the method that it speaks of,
 because a claim about Figures 2 and 3 comes from two folders. Tables go to `data/reproduction`. Pictures have
 dataset and preset in their names and are copied to `docs/pages/pictures`, where the pages show them; those of
-Table 2 and of `pairwise` are drawn anew from the joined tables.
+Table 2, of `pairwise` and of one-of-K actions are drawn anew from the joined tables.
 """
 
 import argparse
@@ -18,14 +18,15 @@ import io
 import shutil
 from pathlib import Path
 
-from readme_results import PICTURES, RESULTS, Row, main
+from readme_results import PICTURES, RESULTS, Row, main, own_one_of
 
-from multilogger.components.datasets.losses import HAMMING
-from multilogger.components.reproduction.names import method_rank, preset_rank
+from multilogger.components.datasets.losses import HAMMING, ZERO_ONE
+from multilogger.components.reproduction.names import OURS, method_rank, preset_rank
 from multilogger.components.reproduction.plots.table2 import method_picture
 from multilogger.components.reproduction.report.csv_text import read_sample
 from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
 from multilogger.components.reproduction.statistics import MeanOverSeeds
+from multilogger.components.reproduction.tables.one_of import OneOfRow
 from multilogger.components.reproduction.tables.paper_tables import Table2Row
 
 CLAIMS = "claims.csv"
@@ -71,7 +72,7 @@ def gather(folder: Path, results: Path, pictures: Path) -> None:
 
 
 def draw_tables(results: Path, pictures: Path) -> None:
-    """The pictures of Table 2, one per dataset, and of `pairwise`."""
+    """The pictures of Table 2 and of one-of-K actions, one per dataset, and of `pairwise`."""
     for dataset, rows in rows_by_dataset(method_rows(results / "table2.csv")).items():
         name = picture_name("table2", dataset)
         plot = method_picture(name, f"Table 2: {HAMMING.words.expected} · {dataset}", rows)
@@ -79,6 +80,18 @@ def draw_tables(results: Path, pictures: Path) -> None:
     if rows := method_rows(results / "pairwise.csv"):
         plot = method_picture("pairwise", "A loss that does not add up · pairwise", rows)
         (pictures / "pairwise.svg").write_bytes(plot.svg)
+    for dataset, found in rows_by_dataset(own_one_of(results)).items():
+        name, rows = (
+            picture_name("one-of", dataset),
+            [table_row(row) for row in found if not row.repeats_twin],
+        )
+        plot = method_picture(name, f"One of K actions · {dataset}", rows, ZERO_ONE.words.value)
+        (pictures / f"{name}.svg").write_bytes(plot.svg)
+
+
+def table_row(row: OneOfRow) -> Table2Row:
+    """A method on one-of-K actions; `auto`, shown under its own preset, stands beside the others."""
+    return Table2Row(row.dataset, row.method, OURS, (), row.exp, row.error, None)
 
 
 def method_rows(path: Path) -> list[Table2Row]:

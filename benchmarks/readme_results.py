@@ -20,7 +20,7 @@ from multilogger.components.reproduction.report.csv_files import read_constraint
 from multilogger.components.reproduction.report.numbers import signed
 from multilogger.components.reproduction.report.one_of_csv import read_one_of_csv
 from multilogger.components.reproduction.report.sections import picture_name, rows_by_dataset
-from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
+from multilogger.components.reproduction.statistics import MeanOverSeeds, fixed, loss_digits, mean_over_seeds
 from multilogger.components.reproduction.tables import constraint as study
 from multilogger.components.reproduction.tables.constraint import constraint_paragraph
 from multilogger.components.reproduction.tables.one_of import OneOfRow, one_of_paragraph
@@ -77,10 +77,9 @@ def _by_preset(rows: list[Row]) -> str:
 
 def one_of(folder: Path) -> str:
     """Datasets whose action is one of K: one table, then what each shows in words, and its picture."""
-    path = folder / "one_of.csv"
-    if not path.exists():
+    own = own_one_of(folder)
+    if not own:
         return ""
-    own = [row for row in read_one_of_csv(path.read_text(encoding="utf-8")) if row.preset == OURS]
     datasets = rows_by_dataset(own)
     methods = sorted({row.method for row in own}, key=method_rank)
     found = {(row.dataset, row.method): row for row in own}
@@ -105,6 +104,14 @@ def one_of(folder: Path) -> str:
     )
 
 
+def own_one_of(folder: Path) -> list[OneOfRow]:
+    """Our rows of one-of-K actions: those of our preset, and `auto` under the preset of its name."""
+    path = folder / "one_of.csv"
+    rows = read_one_of_csv(path.read_text(encoding="utf-8")) if path.exists() else []
+    own = [row for row in rows if row.preset == OURS or row.preset == row.method == "auto"]
+    return sorted(own, key=lambda row: method_rank(row.method))
+
+
 def _exp_and_error(row: OneOfRow | None) -> tuple[str, str]:
     if row is None:
         return ("", "")
@@ -114,8 +121,9 @@ def _exp_and_error(row: OneOfRow | None) -> tuple[str, str]:
 def _sample(sample: MeanOverSeeds) -> str:
     if sample.mean is None:
         return ""
-    half = sample.half_width
-    return f"{sample.mean:.3f}" if half is None else f"{sample.mean:.3f} ± {half:.3f}"
+    half, digits = sample.half_width, loss_digits(sample.mean)
+    text = fixed(sample.mean, digits)
+    return text if half is None else f"{text} ± {fixed(half, digits)}"
 
 
 def one_of_obp(folder: Path) -> str:
