@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.learners.direct_method.method import AdditiveSoftSettings
 from multilogger.components.learners.judging.evidence import Evidence
-from multilogger.components.learners.loss_models.settings import Start
+from multilogger.components.learners.loss_models.settings import MOST_EPOCHS, Start
 from multilogger.components.learners.training.about import About
 from multilogger.components.learners.training.method import Group, Method
 
@@ -36,6 +36,9 @@ class AutoSettings(AdditiveSoftSettings):
     epochs: Annotated[
         int, About("epochs, at most; the rate falls to 0 over them; 0: from the number of contexts", least=0)
     ] = 0
+    most_epochs: Annotated[int, About("epochs, at most, where epochs is 0 and contexts are few", least=1)] = (
+        MOST_EPOCHS
+    )
     context_batch: Annotated[int, About("contexts a step; 0 for a 32nd of them, 16 to 128", least=0)] = 0
     input_dropout: Annotated[float, About("share of inputs left out at random", least=0, below=1)] = 0.4
     hidden_dropout: Annotated[

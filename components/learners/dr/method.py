@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Self
 
 from multilogger.components.learners.direct_method.method import AdditiveSoftSettings
-from multilogger.components.learners.loss_models.settings import MOST_EPOCHS
 from multilogger.components.learners.training.about import MOST_RATE, About
 from multilogger.components.learners.training.method import Group, Method
 from multilogger.components.learners.training.settings import BatchSettings, ClipSettings, PessimismSettings
@@ -35,7 +34,7 @@ class DrSettings(AdditiveSoftSettings, BatchSettings, ClipSettings, PessimismSet
 
     @property
     def planned_epochs(self) -> int:
-        return (self.model_epochs or MOST_EPOCHS) + self.epochs
+        return (self.model_epochs or self.most_epochs) + self.epochs
 
     def resolved(self, contexts: int) -> Self:
         return replace(self, model_epochs=self.model_epochs or self.epochs_for(contexts))

@@ -1,6 +1,6 @@
 """`full-information`: the best we can do with the right actions, which no log has. A reference."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from multilogger.components.datasets.losses import find_loss
@@ -29,6 +29,7 @@ class FullInformationSettings(NetworkSettings, BatchSettings):
     hidden: Annotated[tuple[int, ...], About("nodes of each hidden layer", least=1, most=100_000)] = (256,)
     risk_rate: Annotated[float, About("Adam's rate", above=0, most=MOST_RATE)] = 1e-3
     weight_decay: Annotated[float, About("Adam's weight decay", least=0, most=MOST_DECAY)] = 0.1
+    epochs: Annotated[int, About("epochs, at most: what stands between two validations", least=1)] = 150
     patience: Annotated[int, About("epochs without a better score that end the training", least=1)] = 15
     input_dropout: Annotated[
         float, About("share of inputs of the ensemble left out at random", least=0, below=1)
@@ -46,18 +47,18 @@ class FullInformationSettings(NetworkSettings, BatchSettings):
     def as_loss_model(self, contexts: int) -> LossModelSettings:
         """What the networks are fitted with, beside the settings that both have."""
         shared = {"standardise": self.standardise, "hidden": self.hidden, "weight_decay": self.weight_decay}
-        kind = LossModelSettings(
+        return LossModelSettings(
             **shared,  # type: ignore[arg-type]
             batch_norm=self.batch_norm,
             risk_rate=self.risk_rate,
             patience=self.patience,
             epochs=0,
+            most_epochs=self.epochs,
             context_batch=0,
             input_dropout=self.input_dropout,
             hidden_dropout=0.3,
             start=self.start,
         ).resolved(contexts)
-        return replace(kind, epochs=min(self.epochs, kind.epochs))
 
 
 def _build(log: "LearnerLog", settings: FullInformationSettings, seed: int) -> "Learner":

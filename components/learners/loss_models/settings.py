@@ -12,7 +12,8 @@ from typing import Annotated, NamedTuple, Self
 from multilogger.components.learners.training.about import MOST_DECAY, MOST_RATE, About
 from multilogger.components.learners.training.settings import ClipSettings, NetworkSettings
 
-FEWEST_EPOCHS, MOST_EPOCHS, STEPS = 5, 50, 3400
+FEWEST_EPOCHS, STEPS = 5, 3400
+MOST_EPOCHS = 150  # of `auto`: few contexts teach more in more passes; patience ends what gains no more
 MOST_WORK = 3e10  # of all starts; two to three minutes of a core
 OF_STEP = 5e4  # work of a step of one network, whatever its size
 RACE_SHARE, RACERS, FEWEST_RACED = 0.2, 2, 10
@@ -71,6 +72,9 @@ class LossModelSettings(NetworkSettings, ClipSettings):
     start: Annotated[
         Start, About("how networks begin: scratch, rates, add, copy, best or blend", later=True)
     ] = Start.SCRATCH
+    most_epochs: Annotated[
+        int, About("epochs, at most, where epochs is 0 and contexts are few", least=1, later=True)
+    ] = 50
     fit_all: Annotated[
         bool, About("fit the loss model to the validation rows too, if the log is in memory", later=True)
     ] = False
@@ -82,10 +86,11 @@ class LossModelSettings(NetworkSettings, ClipSettings):
     def epochs_for(self, contexts: int) -> int:
         """Epochs of as many contexts as there are, where they are not given.
 
-        Choice: 50, but no more than make 3,400 steps: the more contexts there are, the more does a pass
-        teach.
+        Choice: as many as make 3,400 steps, but no more than `most_epochs`: the more contexts there are, the
+        more does a pass teach.
         """
-        return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(STEPS * self.batch_of(contexts) / contexts)))
+        steps = max(FEWEST_EPOCHS, round(STEPS * self.batch_of(contexts) / contexts))
+        return min(self.most_epochs, steps)
 
     def resolved(self, contexts: int) -> Self:
         """The same with what follows from the number of contexts."""
@@ -120,7 +125,7 @@ class LossModelSettings(NetworkSettings, ClipSettings):
 
     @property
     def planned_epochs(self) -> int:
-        return self.epochs or MOST_EPOCHS
+        return self.epochs or self.most_epochs
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Chosen by out-of-fold squared error on the logs of emotions, birds, enron and si
 (100), the dropout of inputs also on scene and yeast, two seeds (100, 101); it saw no test data.
 """
 
-from multilogger.components.learners.loss_models.settings import Start
+from multilogger.components.learners.loss_models.settings import MOST_EPOCHS, Start
 from multilogger.components.learners.presets import tuned
 from multilogger.components.learners.presets.table import (
     CONSTRAINED,
@@ -23,6 +23,7 @@ LABELS = ("labels",)
 # rows, as the folds of contexts keep what is held out honest; dropout of nodes, as most logs are small.
 FROM_THE_LOG = {
     "start": Start.BLEND,
+    "most_epochs": MOST_EPOCHS,
     "fit_all": True,
     "context_batch": 0,
     "input_dropout": 0.4,
@@ -40,6 +41,10 @@ AUTO_ROWS = (
     # Validation is of whole contexts: what they say would be lost to the loss model.
     Row(("auto", *LOSS_MODELS), {"fit_all": True}, spaces=("one-of",)),
     # One start alone had found nothing after a few epochs where features are binary or rows are few.
-    Row(("auto", "dm"), {"start": Start.BLEND, "patience": 15, "epochs": 0}, spaces=("one-of",)),
+    Row(
+        ("auto", "dm"),
+        {"start": Start.BLEND, "patience": 15, "epochs": 0, "most_epochs": MOST_EPOCHS},
+        spaces=("one-of",),
+    ),
     Row(("dr",), {"model_epochs": 0, "patience": 10}, spaces=LABELS),
 )

@@ -138,7 +138,7 @@ def test_one_of_actions_have_blends_too(tmp_path: Path) -> None:
     """Under `auto` the default takes several starts there as well, and what it makes of them can be saved."""
     usual = preset("auto", "my-own-files", "dm", "one-of")
     assert isinstance(usual, DmSettings)
-    assert (usual.start, usual.epochs_for(1000), usual.epochs_for(100_000)) == (Start.BLEND, 50, 5)
+    assert (usual.start, usual.epochs_for(1000), usual.epochs_for(100_000)) == (Start.BLEND, 105, 5)
     log = make_training_log(contexts=60, actions="one-of")
     settings = replace(usual, epochs=6, hidden=(8,), folds=2)
     learned = learning.learn("dm", log, settings, 0)
