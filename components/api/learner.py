@@ -30,6 +30,7 @@ from multilogger.components.learners.training.method import Needs
 from multilogger.components.learners.training.settings import DivergenceKind, Settings
 from multilogger.components.log.actions import ActionIds
 from multilogger.components.log.checks import check_loggers
+from multilogger.components.log.same_rows import keys_of_rows
 
 if TYPE_CHECKING:
     from multilogger.components.learners.learn import Learned
@@ -94,7 +95,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             for side in (~training.validation, training.validation):  # to say the same by the loggers' names
                 check_loggers(log.loggers, log.logger[side], log.loss[side])
             raise
-        self.policy_ = Policy(learned.policy, log.columns, log.actions, log.space, self.method)
+        self.policy_ = Policy(
+            learned.policy, log.columns, log.actions, log.space, self.method, keys_of_rows(log)
+        )
         self.records_, self.best_, self.verdict_ = learned.records, learned.best, learned.verdict
         for doubt in self._doubts(learned, training, log):
             warnings.warn(name_loggers(doubt, log.loggers), stacklevel=2)

@@ -29,6 +29,7 @@ from multilogger.components.own_log.estimated import estimated_line, estimated_s
 from multilogger.components.own_log.find_source import WILD
 from multilogger.components.own_log.mapped_files import MappedFiles
 from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, RunnerChoice
+from multilogger.flows.evaluation.learned_from import ITS_OWN_ROWS, learned_from
 from multilogger.flows.evaluation.log_source import LogSource, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
 from multilogger.flows.evaluation.spreading import spread_by
@@ -126,11 +127,13 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
             scored.about.additivity,
         )
     notes = evaluation_notes(scored.about, scored.max_weights, "--max-weight")
+    if not side and learned_from(named, options.log, Store.current()):
+        result = replace(result, warnings=(ITS_OWN_ROWS, *result.warnings))
     return Evaluated(result, (why, *_estimated(options, source), *notes), named, source)
 
 
 def _estimated(options: EvaluateOptions, source: LogSource) -> list[str]:
-    """The line on estimated propensities, if own files have such."""
+    """The line on estimated propensities, if files have such."""
     share = 0.0 if options.log is None or source.key is not None else estimated_share(options.log.open())
     return [f"{estimated_line(share)}."] if share else []
 
@@ -164,10 +167,8 @@ def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource)
 def _another_log(same_contexts: bool) -> str:
     if not same_contexts:
         return "All rows: the policy was learned from another log."
-    return (
-        "All rows: the policy was learned from another log of the same contexts. It has met them all, so the "
-        "figures are a little too good for contexts that are new."
-    )
+    what = "All rows: the policy was learned from another log of the same contexts."
+    return f"{what} It has met them all, so the figures are a little too good for contexts that are new."
 
 
 def _request(options: EvaluateOptions) -> Request:

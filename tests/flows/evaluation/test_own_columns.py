@@ -1,6 +1,8 @@
 """`check` and `evaluate` of own logs: any columns, CSV and Parquet, folders, globs, a file of options."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from multilogger.components.errors import BadInput
 from multilogger.flows.cli.log_options import log_settings
 from multilogger.flows.evaluation.check import check_logs
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
+from multilogger.flows.evaluation.learned_from import ITS_OWN_ROWS
 
 COLUMNS: dict[str, Any] = {
     "action": ["item"], "reward": "click", "propensity": "pscore", "logger": "policy", "features": ["user_*"],
@@ -182,6 +185,25 @@ def test_estimated_propensities_are_said(logs: Path, tmp_path: Path) -> None:
     )
     assert any(said in note for note in evaluate_on_logs(options).notes)
     assert not any(said in note for note in evaluated(logs, f"{logs}/csv", **COLUMNS).notes)
+
+
+def test_the_files_that_a_policy_was_learned_from_are_known_again(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the digest in the manifest of the import, which the manifest of the policy names by its key."""
+    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path))
+    shutil.copytree(logs / "policy", tmp_path / "policy")
+    (tmp_path / "policy" / "manifest.json").write_text('{"inputs": {"data": {"key": "abc"}}, "files": {}}')
+    imported = tmp_path / "artifacts" / "import-log" / "abc" / "manifest.json"
+    warned: list[bool] = []
+    for digest in (log_settings(f"{logs}/parquet", COLUMNS).found_digest(), "another", None):
+        imported.parent.mkdir(parents=True, exist_ok=True)
+        imported.write_text(json.dumps({"settings": {"digest": digest}}))
+        done = evaluated(tmp_path, f"{logs}/parquet", **COLUMNS)
+        warned.append(ITS_OWN_ROWS in done.result.warnings)
+    imported.unlink()
+    warned.append(ITS_OWN_ROWS in evaluated(tmp_path, f"{logs}/parquet", **COLUMNS).result.warnings)
+    assert warned == [True, False, False, False]
 
 
 def test_no_log_is_named() -> None:
