@@ -9,11 +9,11 @@ import multilogger as ml
 from multilogger.components.log.same_rows import keys_of_rows, learned_before
 from tests.tasks.own_log.shop import shop_frame
 
-NAMES = {"action": "item_id", "reward": "click", "propensity": "pscore", "logger": "policy"}
-
 
 def read(frame: pd.DataFrame, *features: str) -> ml.BanditLog:
-    return ml.BanditLog.from_pandas(frame, **NAMES, features=list(features))
+    return ml.BanditLog.from_pandas(
+        frame, action="item_id", reward="click", propensity="pscore", logger="policy", features=features
+    )
 
 
 def test_the_same_rows_are_found_in_any_order_and_company(rng: np.random.Generator) -> None:

@@ -17,7 +17,7 @@ from multilogger.components.errors import BadInput
 from multilogger.flows.cli.log_options import log_settings
 from multilogger.flows.evaluation.check import check_logs
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
-from multilogger.flows.evaluation.learned_from import ITS_OWN_ROWS
+from multilogger.flows.evaluation.which_rows import ITS_OWN_ROWS
 
 COLUMNS: dict[str, Any] = {
     "action": ["item"], "reward": "click", "propensity": "pscore", "logger": "policy", "features": ["user_*"],
@@ -152,23 +152,33 @@ def test_what_cannot_be_read(logs: Path, where: str, changed: dict[str, Any], me
             call(log_settings(f"{logs}/{where}", given))
 
 
-@pytest.mark.parametrize(
-    ("propensity", "message"),
-    [
-        (None, "has no propensities; name their column with --propensity"),
-        ("pscore", "row 3: 'pscore' (propensity)"),
-    ],
-)
-def test_an_estimate_needs_every_propensity(
-    logs: Path, tmp_path: Path, propensity: str | None, message: str
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("logged", ["none", "some", "rest in a table"])
+def test_propensities_that_are_missing_are_estimated_as_python_does_it(
+    logs: Path, tmp_path: Path, kind: str, logged: str
 ) -> None:
-    frame = pd.read_parquet(logs / "parquet" / "0.parquet").astype({"pscore": float})
-    frame.loc[3, "pscore"] = np.nan
-    kept = frame if propensity else frame.drop(columns="pscore")
-    kept.to_parquet(tmp_path / "log.parquet")
-    given = {name: value for name, value in COLUMNS.items() if name != "propensity" or propensity}
-    with pytest.raises(BadInput, match=re.escape(message)):
-        evaluated(logs, str(tmp_path / "log.parquet"), **given)
+    frame = pd.concat([pd.read_parquet(logs / "parquet" / f"{part}.parquet") for part in (0, 1)])
+    frame["pscore"] = frame["pscore"].mask((frame["policy"] == "old").to_numpy() | (logged == "none"))
+    given = dict(COLUMNS)
+    if logged == "none":
+        frame = frame.drop(columns="pscore")
+        del given["propensity"]
+    if logged == "rest in a table":
+        frame = frame.assign(p_new=0.3, p_old=1 / 3).drop(columns="pscore")
+        frame["p_new"] = frame["p_new"].mask(frame["policy"] == "new")
+        del given["propensity"]
+        given["propensities"] = ["p_new", "p_old"]
+    path = tmp_path / f"log.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    done = evaluated(logs, str(path), **given)
+    policy = ml.load_policy(logs / "policy")
+    named = {name: value[0] if name == "action" else value for name, value in given.items()}
+    log = ml.BanditLog.from_pandas(frame, **named | {"features": policy.columns})
+    by_hand = ml.evaluate(policy, log.estimate_propensities(seed=0), bootstrap=100)
+    found = {one.name: one.value for one in done.result.estimates}
+    assert found["naive"] == pytest.approx(by_hand.estimates["naive"].value, rel=1e-5)
+    assert found["balanced-sn"] == pytest.approx(by_hand.estimates["balanced-sn"].value, rel=1e-5)
+    assert "of the propensities under every logger are estimated" in " ".join(done.notes)
 
 
 def test_estimated_propensities_are_said(logs: Path, tmp_path: Path) -> None:
