@@ -49,6 +49,11 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
+def place(method: str) -> int:
+    """Where a method stands in the list; references come last."""
+    return list(METHODS).index(method) if method in METHODS else len(METHODS)
+
+
 def reads(method: str, setting: str) -> bool:
     """Whether what a method learns may depend on a setting; references read none."""
     return method in METHODS and setting in settings_about(METHODS[method].settings)

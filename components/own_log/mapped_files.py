@@ -159,7 +159,7 @@ def mapped_files(
                 check_rewards(rows, values, *said.reward_range)
             low, high = min(low, float(values.min())), max(high, float(values.max()))
             count += len(rows)
-            lacking = lacking or _lacks_propensities(rows, mapping)
+            lacking = lacking or lacks_propensities(rows, mapping)
     low, high = said.reward_range or (low, high)
     columns = LogColumns(
         loss="loss",
@@ -184,7 +184,7 @@ def mapped_files(
     )
 
 
-def _lacks_propensities(rows: Rows, mapping: Mapping) -> bool:
+def lacks_propensities(rows: Rows, mapping: Mapping) -> bool:
     """Whether some row has no propensity of its own, and none among those under every logger."""
     gaps = np.isnan(own_propensity(rows, mapping))
     if mapping.propensities:

@@ -55,8 +55,13 @@ class Mapping:
     @property
     def named(self) -> list[str]:
         """Every column that is read, but for features."""
-        single = (self.loss, self.propensity, self.logger, self.context, self.time, self.split)
-        return [*self.action, *self.propensities, *(name for name in single if name is not None)]
+        single = (self.loss, self.logger, self.context, self.time, self.split)
+        return [*self.action, *self.said_propensities, *(name for name in single if name is not None)]
+
+    @property
+    def said_propensities(self) -> list[str]:
+        """The columns of propensities, under the row's own logger and under every one."""
+        return [*self.propensities, *([] if self.propensity is None else [self.propensity])]
 
 
 def resolve(wanted: Wanted, schema: Any, where: str, look: bool = False) -> Mapping:

@@ -1,6 +1,7 @@
 """A log by its folder: a result of `replay` with its contexts and loggers, or a person's own files."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_file
 from multilogger.components.log.schema import read_facts
 from multilogger.components.own_log.estimated import estimated_share
 from multilogger.components.own_log.find_source import find_source
-from multilogger.components.own_log.mapped_files import mapped_files
+from multilogger.components.own_log.mapped_files import lacks_propensities, mapped_files
+from multilogger.components.own_log.mapping import resolve
 from multilogger.flows.evaluation.held_log import write_completed
 from multilogger.flows.evaluation.policy_source import NamedPolicy
 from multilogger.tasks.dataset_files import load_facts, load_train
@@ -106,21 +108,25 @@ def _check_encoding(files: LogFiles, named: NamedPolicy) -> None:
 
 
 def _unusual(path: Path, log: ImportLogSettings, named: NamedPolicy) -> bool:
-    """Whether a log has other columns, or stands elsewhere, than files of the usual names."""
+    """Whether a log has other columns, or stands elsewhere, than files of the usual names, or has gaps."""
     if (path / MANIFEST).is_file() or (path.parent / MANIFEST).is_file():
         return False
     if not path.exists() or not (path.suffix == ".parquet" or any(path.rglob("*.parquet"))):
         return True
-    if named.columns is None:
-        return False
-    names = log.open().names
-    return _has_raw(named, names) and "x" not in names
+    source = log.open()
+    if named.columns is not None and _has_raw(named, source.names) and "x" not in source.names:
+        return True
+    with suppress(BadInput):  # which is told when the log is read
+        mapping = resolve(log.wanted, source.schema, str(path))
+        return any(lacks_propensities(rows, mapping) for rows in source.batches(mapping.said_propensities))
+    return False
 
 
 def _mapped(log: ImportLogSettings, named: NamedPolicy, room: Room) -> LogSource:
     """A policy of raw columns takes its own, if the log has them; else features are as they were named."""
     source = log.open()
-    own = named.columns if not log.features or _has_raw(named, source.names) else None
+    usual = log.features or "x" in source.names
+    own = named.columns if not usual or _has_raw(named, source.names) else None
     files = mapped_files(source, log.wanted, log.stated(source), own)
     if not files.lacking:
         return LogSource(files, estimated=estimated_share(source))

@@ -13,6 +13,7 @@ from multilogger.flows.pipelines.recorded_cells import (
     RecordedCell,
     barred,
     champion_of,
+    order_of_cell,
     recorded_cells,
     recorded_datasets,
     usual_choices,
@@ -116,7 +117,7 @@ def _row(
     crowned: str,
 ) -> dict[str, str]:
     first = group[0]
-    best = min(group, key=_order)
+    best = min(group, key=order_of_cell)
     numbers = {title: _shown(_mean(group, name)) for name, title in columns.items()}
     return {
         "method": first.method,
@@ -127,11 +128,6 @@ def _row(
         "best run": best.run_id[:RUN_CHARACTERS],
         "": "champion" if crowned and crowned in {cell.learn_run for cell in group} else barred(best),
     }
-
-
-def _order(cell: RecordedCell) -> tuple[bool, float]:
-    """What may be champion comes first, then the lower risk."""
-    return bool(barred(cell)), cell.metrics.get("validation_risk", math.inf)
 
 
 def _what_changed(dataset: str, cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:

@@ -18,6 +18,7 @@ from multilogger.flows.pipelines.held_out import (
     unit_of,
     verdict,
 )
+from multilogger.tasks.cell_metrics import RULE_OF_TIES, Order, order_of
 from multilogger.tasks.own_log.estimate import HeldOut
 
 
@@ -46,9 +47,10 @@ def _first(cells: Sequence[StudiedCell]) -> StudiedCell | None:
     return min(finished, key=_order, default=None)
 
 
-def _order(cell: StudiedCell) -> tuple[bool, float]:
-    """What may be chosen comes first, then the lower risk."""
-    return bool(cell.result.barred), cell.risk
+def _order(cell: StudiedCell) -> Order:
+    """The order of every choice."""
+    result = cell.result
+    return order_of(bool(result.barred), cell.risk, result.method, result.seed)
 
 
 def by_method(cells: Sequence[StudiedCell]) -> dict[str, list[StudiedCell]]:
@@ -124,6 +126,7 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
         lead = (
             f"{who} has the least validation risk of {policies} policies of {len(methods)} "
             f"method{'s' if len(methods) > 1 else ''}{_but(cells)}, and is the one to deploy of these."
+            f"{_tied(best, cells)}"
         )
     else:
         lead = f"{who} is the only policy."
@@ -157,6 +160,15 @@ def _but(cells: Sequence[StudiedCell]) -> str:
     """How many policies had no part in the choice."""
     count = sum(bool(cell.result.barred) for cell in cells)
     return f", but for {count} that may not be chosen" if count else ""
+
+
+def _tied(best: StudiedCell, cells: Sequence[StudiedCell]) -> str:
+    """Which policies have the very same risk, and why they are not chosen."""
+    others = [c.result for c in cells if c is not best and not c.result.barred and c.risk == best.risk]
+    if not others:
+        return ""
+    who = ", ".join(f"{one.method} (seed {one.seed})" for one in others)
+    return f" {who} {'has' if len(others) == 1 else 'have'} the same: {RULE_OF_TIES}."
 
 
 def _failures(errors: Sequence[CellResult], cells: int) -> list[str]:

@@ -228,6 +228,15 @@ def test_a_champion_that_knew_the_rows_that_judged_it_gives_way(tracker: Tracker
     assert given.message.endswith("0.500; dm (seed 0) may have been judged by rows that it learned from")
 
 
+def test_of_equal_risks_one_rule_says_who_is_champion(tracker: Tracker) -> None:
+    """The one that a study calls the one to deploy, whoever came first."""
+    assert champion_by(tracker, "auto", 0.3, seen=0.0).changed
+    given = champion_by(tracker, "dm", 0.3, seen=0.0)
+    assert "dm (seed 0) is the new champion, 0.300 = 0.300 of auto (seed 0) (of equal risks" in given.message
+    stays = champion_by(tracker, "auto", 0.3, seen=0.0)
+    assert "dm (seed 0) stays champion, 0.300 <= 0.300 of auto (seed 0) (of equal risks" in stays.message
+
+
 @pytest.mark.usefixtures("store_root")
 @pytest.mark.early
 def test_champion_is_served_and_gives_way_only_to_less_risk(

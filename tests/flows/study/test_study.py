@@ -173,6 +173,20 @@ def test_what_may_not_be_champion_is_not_the_one_to_deploy() -> None:
     assert conclusion([barred])[0] == "No policy may be chosen; the table says why."
 
 
+def test_of_equal_risks_the_same_one_is_chosen_whatever_the_order() -> None:
+    """auto may choose what dm gives: the table, the conclusion and the champion must name one of them."""
+    good = held_out(-0.2, -0.1)
+    cells = [studied("auto", 1, 0.3, good), studied("dm", 1, 0.3, good), studied("dm", 2, 0.3, good)]
+    for order in (cells, cells[::-1]):
+        best = chosen(order)
+        assert best is not None
+        assert (best.result.method, best.result.seed) == ("dm", 1)
+        assert [row["method"] for row in study_rows(order)] == ["dm", "auto"]
+        assert "the one to deploy of these." in conclusion(order)[0]
+        assert "have the same: of equal risks auto comes after what it chooses from" in conclusion(order)[0]
+    assert "the same" not in conclusion([studied("dm", 0, 0.3, good), studied("auto", 0, 0.4, good)])[0]
+
+
 @pytest.mark.parametrize(
     ("mirror", "settings", "said"),
     [
