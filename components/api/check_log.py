@@ -29,6 +29,7 @@ from multilogger.components.evaluation.support import (
 from multilogger.components.log.files import BATCH_ROWS
 from multilogger.components.log.keys import feature_keys, mixed
 from multilogger.components.log.memory import densify
+from multilogger.components.loss_text import loss_text
 
 
 def check_log(log: BanditLog, policy: Any = None) -> LogReport:
@@ -92,6 +93,7 @@ class LogInMemory:
             policies_known=bool(log.logger_policies),
             time_edges=None if self._time is None else block_edges(self._time),
             words="loss" if log.reward_range is None else "reward",
+            loss=loss_text(log.reward_range),
         )
 
     def batches(self) -> Iterator[CheckBatch]:

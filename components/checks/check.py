@@ -70,6 +70,7 @@ def check(
         rows=facts.rows,
         contexts=repeats.contexts,
         actions=facts.actions,
+        loss=facts.loss,
     )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from multilogger.components.api.policy import load_policy
 from multilogger.components.checks.disk.log_on_disk import check_files
-from multilogger.components.checks.report import WEIGHTS, LogReport
+from multilogger.components.checks.report import LogReport
 from multilogger.flows.evaluation.held_log import held_log
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.progress import open_bar, watched_by
@@ -27,7 +27,7 @@ def show(report: LogReport, html: Path | None) -> None:
     terminal = Terminal()
     out = terminal.out
     terminal.table(report.log, report.table())
-    out.print(f"({WEIGHTS[report.weights]})\n", highlight=False, soft_wrap=True, markup=False)
+    out.print(f"({report.legend})\n", highlight=False, soft_wrap=True, markup=False)
     for line in report.lines():
         style = STYLES.get(line.partition(":")[0])
         out.print(line, style=style, highlight=False, soft_wrap=True, markup=False)

@@ -22,6 +22,7 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.json_text import parsed_json
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
 from multilogger.components.log.schema import read_facts
+from multilogger.components.loss_text import loss_text
 from multilogger.components.own_log.estimated import estimated_share
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapped_files import lacks_propensities, mapped_files
@@ -51,7 +52,8 @@ class LogSource:
 
     `key`, `data_key` and `dataset` are known of a replay in a store; `contexts` are the policy's logits where
     contexts stand apart; `logger_logits` are those of the loggers on them, where they are at hand.
-    `estimated` is the share of propensities under every logger that was not logged.
+    `estimated` is the share of propensities under every logger that was not logged,
+    `loss` says what a loss is.
     """
 
     files: LogFiles
@@ -61,6 +63,7 @@ class LogSource:
     contexts: ContextLogits | None = None
     logger_logits: tuple[Matrix, ...] = ()
     estimated: float = 0.0
+    loss: str = loss_text(None)
 
     def greedy_log_propensity(self) -> Vector | None:
         """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
@@ -128,12 +131,14 @@ def _mapped(log: ImportLogSettings, named: NamedPolicy, room: Room) -> LogSource
     usual = log.features or "x" in source.names
     own = named.columns if not usual or _has_raw(named, source.names) else None
     files = mapped_files(source, log.wanted, log.stated(source), own)
+    m, low_high = files.mapping, (files.best - (files.max_loss or 0.0), files.best)
+    loss = loss_text(low_high if m.is_reward else None, m.loss)
     if not files.lacking:
-        return LogSource(files, estimated=estimated_share(source))
+        return LogSource(files, estimated=estimated_share(source), loss=loss)
     to = room.folder / "completed.parquet"
     write_completed(log, source, own, room.seed, to)
     share = estimated_share(find_source(str(to)).open())
-    return LogSource(open_log_files(to, contexts_given=False), estimated=share)
+    return LogSource(open_log_files(to, contexts_given=False), estimated=share, loss=loss)
 
 
 def _has_raw(named: NamedPolicy, names: Sequence[str]) -> bool:

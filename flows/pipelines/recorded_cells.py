@@ -216,10 +216,8 @@ def _decide(
     tie = f" ({RULE_OF_TIES})" if risk == least and reigning != who else ""
     if order_of_cell(best) < ruling:
         _register(tracker, dataset, best, model)
-        return Promotion(
-            True,
-            f"{dataset}: {who} is the new champion, {risk:.3f} {'=' if tie else '<'} {least:.3f} of {reigning}{tie}",
-        )
+        than = f"{risk:.3f} {'=' if tie else '<'} {least:.3f} of {reigning}{tie}"
+        return Promotion(True, f"{dataset}: {who} is the new champion, {than}")
     return Promotion(False, f"{dataset}: {reigning} stays champion, {least:.3f} <= {risk:.3f} of {who}{tie}")
 
 

@@ -21,7 +21,14 @@ from multilogger.flows.pipelines.wiring import OWN
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.plan import study_cells
-from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
+from multilogger.flows.study.verdicts import (
+    StudiedCell,
+    chosen,
+    conclusion,
+    logger_rows,
+    study_rows,
+    units_text,
+)
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.progress import tick_off
@@ -87,7 +94,7 @@ def study(
             command_of(dataset, chosen_methods, seeds, preset, mirror, settings or {}),
         )
         (folder / PAGE).write_text(page, encoding="utf-8")
-        (folder / TABLE).write_text(_csv(tables[METHODS_TITLE]), encoding="utf-8")
+        (folder / TABLE).write_text(_csv(study_rows(studied)), encoding="utf-8")
         run.tracker.log_files(run.run_id, [folder / PAGE, folder / TABLE])
         failed = sum(bool(cell.result.error) for cell in studied)
         run.log_metrics({"cells": len(cells), "failed_cells": failed})
@@ -112,7 +119,7 @@ def _studied(cells: list[Cell], done: CellsDone, store: Store) -> list[StudiedCe
 
 
 def _tables(cells: list[StudiedCell]) -> dict[str, TextRows]:
-    tables: dict[str, TextRows] = {METHODS_TITLE: study_rows(cells)}
+    tables: dict[str, TextRows] = {f"{METHODS_TITLE}{units_text(cells)}": study_rows(cells)}
     best = chosen(cells)
     if best is not None and best.held_out is not None:
         tables[LOGGERS_TITLE] = logger_rows(best.held_out)

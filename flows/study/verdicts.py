@@ -14,6 +14,7 @@ from multilogger.flows.pipelines.held_out import (
     GAIN,
     difference_text,
     figure_text,
+    risk_text,
     rival_text,
     unit_of,
     verdict,
@@ -99,6 +100,15 @@ def _over_seeds(values: Sequence[float]) -> str:
     if mean.mean is None:
         return ""
     return f"{mean.mean:.4f}" if mean.half_width is None else f"{mean.mean:.4f} ± {mean.half_width:.4f}"
+
+
+def units_text(cells: Sequence[StudiedCell]) -> str:
+    """What the columns of the table of methods are, on a person's own log; else nothing."""
+    found = next((cell.held_out for cell in cells if cell.held_out is not None), None)
+    if found is None:
+        return ""
+    test = "loss, lower" if found.reward_range is None else "reward, higher"
+    return f": test is the mean {test} is better; validation risk is the {risk_text(found)}"
 
 
 def logger_rows(found: HeldOut) -> TextRows:

@@ -72,6 +72,8 @@ def test_every_kind_of_files_is_one_log(logs: Path, where: str) -> None:
     assert f"{ROWS} rows" in str(report)
     done, usual = evaluated(logs, f"{logs}/{where}", **COLUMNS), evaluated(logs, f"{logs}/parquet", **COLUMNS)
     assert done.result.rows == ROWS
+    assert done.source.loss == "expected loss = 1 - click, lower is better"
+    assert "mean loss: expected loss = 1 - click, lower is better)" in str(report)
     assert done.result.estimates == usual.result.estimates
 
 

@@ -17,7 +17,7 @@ from multilogger.flows.pipelines.registered_logs import registered_logs, with_re
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.plan import study_cells
-from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, study_rows
+from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, study_rows, units_text
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.estimate import HeldOut, WithInterval
@@ -171,6 +171,18 @@ def test_what_may_not_be_champion_is_not_the_one_to_deploy() -> None:
     ]
     assert chosen([barred]) is None
     assert conclusion([barred])[0] == "No policy may be chosen; the table says why."
+
+
+def test_rewards_and_losses_are_told_apart_beside_each_other() -> None:
+    cells = [studied("dr", 0, 0.3, held_out(-0.2, -0.1))]
+    assert units_text(cells) == (
+        ": test is the mean reward, higher is better; validation risk is the expected loss = "
+        "(2 - reward) / 2, lower is better"
+    )
+    losses = held_out(-0.2, -0.1).model_copy(update={"reward_range": None})
+    assert units_text([studied("dr", 0, 0.3, losses)]).startswith(": test is the mean loss, lower is better;")
+    assert held_out_lines(cells[0].held_out or losses)[1].endswith("lower is better.)")
+    assert units_text([StudiedCell(cells[0].result)]) == ""
 
 
 def test_of_equal_risks_the_same_one_is_chosen_whatever_the_order() -> None:
