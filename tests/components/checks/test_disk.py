@@ -10,16 +10,47 @@ import pyarrow as pa
 import pytest
 
 import multilogger as ml
-from multilogger.components.checks.disk import log_on_disk, row_ids
+from multilogger.components.checks.disk import context_ids, log_on_disk, row_ids
 from multilogger.components.checks.report import LogReport
 from multilogger.components.errors import BadInput
 from multilogger.components.features.frames import Rows
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapping import Wanted as Columns
+from tests.tasks.own_log.shop import shop_frame
 
 
 def check_files(path: Path, columns: Columns) -> LogReport:
     return log_on_disk.check_files(find_source(str(path)).open(), columns)
+
+
+@pytest.mark.parametrize("most", [200_000, 20])
+def test_contexts_have_one_set_of_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, most: int
+) -> None:
+    """learn refuses such a log, so check has to find it; also where it remembers few of the contexts."""
+    monkeypatch.setattr(context_ids, "MOST_KEYS", most)
+    frame = shop_frame(600)
+    frame["visit"] = rng.permutation(300)[np.arange(600) % 300]
+    columns = replace(OF_SHOP, context="visit", features=("user_*", "at"))
+    for name in ("user_age", "user_country", "user_member", "at"):
+        frame[name] = frame[name].groupby(frame["visit"]).transform("first")
+    frame.to_parquet(tmp_path / "good.parquet")
+    assert "context-features" not in codes(check_files(tmp_path / "good.parquet", columns))
+    frame.loc[300:, "at"] += pd.Timedelta(seconds=1)  # too little for 32 bits
+    frame[:300].to_parquet(tmp_path / "bad-0.parquet")
+    frame[300:].to_parquet(tmp_path / "bad-1.parquet")
+    report = check_files(tmp_path / "bad-*.parquet", columns)
+    found = next(one for one in report.findings if one.code == "context-features")
+    assert (found.severity, report.safe) == ("unsafe", False)
+    assert 0.3 < found.figure <= 0.5
+    assert "such as bad-1.parquet, row " in found.what
+
+
+def codes(report: LogReport) -> list[str]:
+    return [one.code for one in report.findings]
+
+
+OF_SHOP = Columns(action=("item_id",), reward="click", propensity="pscore", logger="policy")
 
 
 def frame_of(log: ml.BanditLog) -> pd.DataFrame:
