@@ -42,7 +42,7 @@ def test_contexts_have_one_set_of_features(
     report = check_files(tmp_path / "bad-*.parquet", columns)
     found = next(one for one in report.findings if one.code == "context-features")
     assert (found.severity, report.safe) == ("unsafe", False)
-    assert 0.3 < found.figure <= 0.5
+    assert found.figure == 1.0
     assert "such as bad-1.parquet, row " in found.what
 
 
