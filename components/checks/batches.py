@@ -37,7 +37,6 @@ class LogFacts:
     max_loss: float
     contexts_known: bool
     all_propensities: bool
-    policies_known: bool = True
     time_edges: Vector | None = None
     words: str = "loss"
     loss: str = loss_text(None)

@@ -92,11 +92,3 @@ def _lacking(facts: LogFacts) -> Iterator[Finding]:
             0.0,
             "every row is taken as a context of its own",
         )
-    if not facts.policies_known:
-        yield Finding(
-            "no-logger-policies",
-            "note",
-            "the loggers' policies are not known",
-            0.0,
-            "no -exact methods, no bound of the weights",
-        )

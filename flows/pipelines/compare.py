@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from multilogger.components.datasets.registry import DATASETS, loss_of
 from multilogger.components.errors import BadInput
-from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
+from multilogger.components.reproduction.statistics import (
+    FEW_SEEDS,
+    FEWEST_SEEDS,
+    MeanOverSeeds,
+    mean_over_seeds,
+)
 from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.recorded_cells import (
     RecordedCell,
@@ -67,6 +72,8 @@ def compare(
         f"{dataset}: {what}, means over seeds with 95 % intervals; the best run is that of least validation "
         "risk"
     )
+    if max(map(len, groups)) < FEWEST_SEEDS:
+        title += f". {FEW_SEEDS}"
     elsewhere = tuple(name for name in recorded_datasets(tracker) if name != dataset)
     return ComparedRuns(title, rows, elsewhere)
 
@@ -158,5 +165,4 @@ def _rank(group: Sequence[RecordedCell], metric: str) -> float:
 def _shown(mean: MeanOverSeeds) -> str:
     if mean.mean is None:
         return ""
-    half = mean.half_width
-    return f"{mean.mean:.3f}" if half is None else f"{mean.mean:.3f} ± {half:.3f}"
+    return f"{mean.mean:.3f}{mean.told(3)}"

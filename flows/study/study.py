@@ -11,6 +11,7 @@ from prefect.artifacts import create_markdown_artifact
 
 from multilogger.components.datasets.registry import actions_text
 from multilogger.components.errors import BadInput
+from multilogger.components.reproduction.statistics import FEW_SEEDS, FEWEST_SEEDS
 from multilogger.components.text import TextRows
 from multilogger.flows.cells.run_cells import CellsDone, run_cells
 from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
@@ -131,7 +132,8 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
     if cell.roles is not OWN:
         return [
             f"Test is the expected loss against true labels, mean of {seeds} seeds with 95 % intervals; each "
-            "seed has a log of its own."
+            "seed has a log of its own.",
+            *([FEW_SEEDS] if seeds < FEWEST_SEEDS else []),
         ]
     lookup, lines = Lookup(store), []
     if (data := lookup.find(cell.pipeline()[OWN.data])) is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilogger.components.reproduction.results import CellResult
-from multilogger.components.reproduction.statistics import mean_over_seeds
+from multilogger.components.reproduction.statistics import FEW_SEEDS, FEWEST_SEEDS, mean_over_seeds
 from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.held_out import (
     GAIN,
@@ -99,7 +99,7 @@ def _over_seeds(values: Sequence[float]) -> str:
     mean = mean_over_seeds(values)
     if mean.mean is None:
         return ""
-    return f"{mean.mean:.4f}" if mean.half_width is None else f"{mean.mean:.4f} ± {mean.half_width:.4f}"
+    return f"{mean.mean:.4f}{mean.told(4)}"
 
 
 def units_text(cells: Sequence[StudiedCell]) -> str:
@@ -163,6 +163,8 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
         f"{found.level:.0%} bootstrap intervals over contexts, not measurements. Those of loggers are plain "
         "means of their own rows."
     )
+    if 1 < max(map(len, by_method(cells).values())) < FEWEST_SEEDS:
+        lines.append(f"{FEW_SEEDS} The intervals of test are over its rows.")
     return [*lines, *failed]
 
 

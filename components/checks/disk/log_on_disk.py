@@ -18,12 +18,12 @@ from multilogger.components.checks.batches import CheckBatch, LogFacts
 from multilogger.components.checks.check import check
 from multilogger.components.checks.disk.context_ids import ContextIds
 from multilogger.components.checks.disk.first_pass import FirstPass, Found
-from multilogger.components.checks.disk.row_ids import RowIds
-from multilogger.components.checks.findings import Finding, in_order
+from multilogger.components.checks.findings import Finding, id_findings, in_order, unlogged_finding
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.checks import check_losses
 from multilogger.components.features.encode import finite_numbers
 from multilogger.components.features.frames import Rows, is_time, is_word
+from multilogger.components.features.row_ids import RowIds
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import is_list
 from multilogger.components.log.keys import feature_keys, mixed
@@ -71,7 +71,6 @@ class LogOnDisk:
             max_loss=self._most,
             contexts_known=m.context is not None,
             all_propensities=bool(m.propensities),
-            policies_known=True,  # nobody asks files for policies
             time_edges=self._found.edges,
             words="reward" if m.is_reward else "loss",
             loss=loss_text((self._high - self._most, self._high) if m.is_reward else None, m.loss),
@@ -209,10 +208,7 @@ def check_files(
             remedy = "log the probability at the time of the action"
             found.append(Finding("propensities-estimated", "note", estimated_line(share), share, remedy))
         if log.missing:
-            what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in here"
-            remedy = "'learn' and 'study' estimate it and say so; better log it at the time of the action"
-            found.append(Finding("propensities-missing", "mend", what, log.missing, remedy))
+            found.append(unlogged_finding(log.missing))
         report = check(log, policy_findings=found, advance=advance)
-        return replace(
-            report, findings=in_order([*report.findings, *log.ids.findings(), *log.of_contexts.findings()])
-        )
+        more = [*id_findings(log.ids.shares), *log.of_contexts.findings()]
+        return replace(report, findings=in_order([*report.findings, *more]))

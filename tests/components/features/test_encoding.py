@@ -32,7 +32,7 @@ def table(**changes: Any) -> pa.Table:
 
 
 def learned(names: list[str], limits: Limits | None = None, **changes: Any) -> FeatureColumns:
-    return learn_columns(Rows(table(**changes)), names, limits)
+    return learn_columns(Rows(table(**changes)), names, limits).columns
 
 
 def test_numbers_take_the_mean_and_say_what_is_missing() -> None:

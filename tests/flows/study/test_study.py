@@ -185,6 +185,16 @@ def test_rewards_and_losses_are_told_apart_beside_each_other() -> None:
     assert units_text([StudiedCell(cells[0].result)]) == ""
 
 
+def test_two_seeds_say_nothing_of_their_spread() -> None:
+    cells = [studied("dr", seed, 0.3, held_out(-0.2, -0.1 + seed / 50)) for seed in range(3)]
+    assert ["±" in study_rows(cells[:n])[0]["mean over seeds"] for n in (1, 2, 3)] == [False, False, True]
+    assert ["fewer than 3 seeds" in " ".join(conclusion(cells[:n])) for n in (1, 2, 3)] == [
+        False,
+        True,
+        False,
+    ]
+
+
 def test_of_equal_risks_the_same_one_is_chosen_whatever_the_order() -> None:
     """auto may choose what dm gives: the table, the conclusion and the champion must name one of them."""
     good = held_out(-0.2, -0.1)
