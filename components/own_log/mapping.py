@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from multilogger.components.errors import BadInput, short
+from multilogger.components.errors import BadInput, meant, short
 from multilogger.components.log.columns import FEATURE, NO_FEATURE
 from multilogger.components.log.files import is_list
 
@@ -134,7 +134,8 @@ def _with_features(mapping: Mapping, patterns: Names, find: "_Finder", look: boo
         matching = fnmatch.filter(free, pattern)
         if not matching:
             raise BadInput(
-                f"no column of {find.where} is called {pattern!r} (--features), it has {find.listed}; mend it"
+                f"no column of {find.where} is called {pattern!r} (--features), it has {find.listed}; "
+                f"{meant(pattern, find.names) or 'mend it'}".rstrip()
             )
         found += matching
     return replace(mapping, features=tuple(dict.fromkeys(found)))
@@ -161,9 +162,10 @@ class _Finder:
         """A column that must be there."""
         if name not in self.names:
             means = f", {what}" if what else ""
+            near = meant(name, self.names)
             raise BadInput(
-                f"{self.where} has no column {short(name)}{means}; name one of its own with --{option}, it "
-                f"has {self.listed}"
+                f"{self.where} has no column {short(name)}{means}; {near}name one of its own with --{option}, "
+                f"it has {self.listed}"
             )
         return name
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from multilogger.components.datasets.registry import DATASETS, loss_of
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, meant
 from multilogger.components.reproduction.statistics import (
     FEW_SEEDS,
     FEWEST_SEEDS,
@@ -104,8 +104,11 @@ def _advice(tracker: Tracker, dataset: str) -> str:
     if dataset in registered_logs():
         return f"make some with 'multilogger study --dataset {dataset} --mirror FOLDER'{listed}"
     if others:
-        return f"it is no registered dataset{listed}"
-    return f"it is no registered dataset; choose one of {', '.join(DATASETS)}, and 'multilogger learn' first"
+        near = meant(dataset, [*others, *DATASETS])
+        return f"{near}{listed.removeprefix('; ')}" if near else f"it is no registered dataset{listed}"
+    near = meant(dataset, DATASETS)
+    choices = ", ".join(DATASETS)
+    return f"it is no registered dataset; {near}choose one of {choices}, and 'multilogger learn' first"
 
 
 def _groups(cells: Sequence[RecordedCell]) -> list[list[RecordedCell]]:
