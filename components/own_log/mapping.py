@@ -164,8 +164,8 @@ class _Finder:
             means = f", {what}" if what else ""
             near = meant(name, self.names)
             raise BadInput(
-                f"{self.where} has no column {short(name)}{means}; {near}name one of its own with --{option}, "
-                f"it has {self.listed}"
+                f"{self.where} has no column {short(name)}{means}; {near}name one of its own with "
+                f"--{option}, it has {self.listed}"
             )
         return name
 

@@ -146,7 +146,7 @@ def test_missing_propensities_are_told_and_what_stands_in_is_not_blamed(
         (Columns(), "has no column 'action', what was done; name one of its own with --action"),
         (
             Columns(action=("item",), reward="clicks"),
-            "has no column 'clicks'; name one of its own with --reward",
+            "has no column 'clicks'; did you mean 'click'? name one of its own with --reward",
         ),
         (Columns(action=("item",), features=("shop_*",)), "name it with --reward or --loss"),
         (

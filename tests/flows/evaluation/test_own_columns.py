@@ -143,7 +143,11 @@ def test_under_a_policy_csv_is_held_as_parquet_is(logs: Path) -> None:
         ("none", {}, "there is no file or folder"),
         ("csv/*.parquet", {}, "no files of Parquet or CSV"),
         (".", {}, "has both Parquet and CSV files"),
-        ("csv", {"reward": "clicks"}, "has no column 'clicks'; name one of its own with --reward"),
+        (
+            "csv",
+            {"reward": "clicks"},
+            "has no column 'clicks'; did you mean 'click'? name one of its own with --reward",
+        ),
         ("csv", {"loss": "click"}, "the outcome came twice, as --reward and --loss"),
     ],
 )

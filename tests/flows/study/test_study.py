@@ -60,7 +60,7 @@ def test_from_a_log_to_a_champion(cli: Cli, store_root: Path, tmp_path: Path) ->
         "study", "--logs", str(tmp_path / "shop.parquet"), "--reward", "clicks", "--action", "item_id"
     )
     assert refused.returncode == 2
-    assert "has no column 'clicks'; name one of its own with --reward" in refused.stderr
+    assert "has no column 'clicks'; did you mean 'click'? name one of its own with --reward" in refused.stderr
 
 
 def test_a_wrong_input_of_all_cells_is_that_of_the_command(typed: Cli, tmp_path: Path) -> None:
