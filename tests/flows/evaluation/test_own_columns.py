@@ -146,7 +146,7 @@ def test_under_a_policy_csv_is_held_as_parquet_is(logs: Path) -> None:
         (
             "csv",
             {"reward": "clicks"},
-            "has no column 'clicks'; did you mean 'click'? name one of its own with --reward",
+            "has no column 'clicks'; did you mean 'click'? name one of",
         ),
         ("csv", {"loss": "click"}, "the outcome came twice, as --reward and --loss"),
     ],
