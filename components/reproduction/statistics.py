@@ -28,7 +28,7 @@ def number(value: float | None) -> str:
 
 CONFIDENCE = 0.95
 FEWEST_SEEDS = 3
-FEW_SEEDS = f"Means over fewer than {FEWEST_SEEDS} seeds have no interval, so few say nothing of spread."
+FEW_SEEDS = f"Means over fewer than {FEWEST_SEEDS} seeds have no interval: so few do not tell the spread."
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("frame", "changes", "message"),
     [
-        (FRAME, {"action": "item"}, "has no column 'item', what was done; did you mean 'item_id'? name one of"),
+        (FRAME, {"action": "item"}, "has no column 'item', what was done; did you mean 'item_id'?"),
         (FRAME, {"reward": "clicks"}, "has no column 'clicks'; did you mean 'click'? name one of"),
         (FRAME, {"reward": None}, "has no column of rewards or losses; name it with --reward or --loss"),
         (FRAME, {"features": "users_*"}, "is called 'users_*' (--features), it has user_age"),
