@@ -1,6 +1,8 @@
 """The one exception for input that a person can mend, and what no message may show."""
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 from multilogger.components.text import shown
 
@@ -53,3 +55,10 @@ def first_line(error: BaseException, most: int = 200) -> str:
     """What a library says of a fault, as far as it fits a line."""
     text = next(iter(str(error).splitlines()), "") or type(error).__name__
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def meant(typed: object, known: Iterable[object]) -> str:
+    """What a misspelt name may have meant, as the beginning of a remedy; nothing where no name is near."""
+    names = {str(name).lower(): str(name) for name in known}
+    near = get_close_matches(str(typed)[:100].lower(), names, n=1)
+    return f"did you mean {short(names[near[0]])}? " if near and names[near[0]] != typed else ""

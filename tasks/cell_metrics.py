@@ -2,14 +2,17 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from multilogger.components.learners.methods import METHODS, reads
+from multilogger.components.learners.methods import METHODS, place, reads
 from multilogger.components.learners.training.settings import GuardSettings
 from multilogger.tasks.evaluate import Evaluation
 from multilogger.tasks.policy_checks import Sight
 
 VALIDATION_ESTIMATOR = "balanced-sn"
 """Choice: the self-normalised balanced estimate, which has the least variance of ours, compares policies."""
+
+RULE_OF_TIES = "of equal risks auto comes after what it chooses from, then the lower seed first"
 
 SAW_LABELS = frozenset({"crf", *(name for name, method in METHODS.items() if method.saw_labels)})
 GUARD = (GuardSettings().least_mean_weight, GuardSettings().most_mean_weight)
@@ -61,6 +64,24 @@ def why_not_chosen(method: str, metrics: Mapping[str, float], labels: object = 0
 def may_have_seen(method: str, noted: Mapping[str, object]) -> bool:
     """Whether a policy may be judged by validation rows that it learned from; older runs do not note it."""
     return bool(float(str(noted.get("validation_seen", float(reads(method, "fit_all"))))))
+
+
+@dataclass(frozen=True, order=True)
+class Order:
+    """Policies from the one to choose: what may be chosen, the lower risk, then `RULE_OF_TIES`.
+
+    Methods of equal risk stand as in `METHODS`, where `auto` comes after what it chooses from.
+    """
+
+    barred: bool
+    risk: float
+    place: int
+    seed: int
+
+
+def order_of(barred: bool, risk: float, method: str, seed: int) -> Order:
+    """The place of a policy among others; every choice among policies has this order."""
+    return Order(barred, risk, place(method), seed)
 
 
 def _log10(value: float) -> float:

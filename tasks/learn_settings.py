@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, TypeAdapter, model_validator
 
-from multilogger.components.errors import BadInput, short
+from multilogger.components.errors import BadInput, meant, short
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.components.learners.presets.table import PAPER_METHODS
@@ -81,7 +81,10 @@ class LearnSettings(StageSettings):
         """The preset's numbers, then the changes to them."""
         chosen = _chosen(values)
         if not isinstance(chosen["preset"], str) or chosen["preset"] not in PRESETS:
-            raise BadInput(f"unknown preset {short(chosen['preset'])}; choose one of {', '.join(PRESETS)}")
+            near = meant(chosen["preset"], PRESETS)
+            raise BadInput(
+                f"unknown preset {short(chosen['preset'])}; {near}choose one of {', '.join(PRESETS)}"
+            )
         check_method(chosen["method"])
         typed = {name: value for name, value in values.items() if name not in CHOICES}
         return cls.model_validate(chosen | {"learner": _learner(chosen, typed)})
@@ -132,9 +135,9 @@ def check_method(method: str) -> None:
     if not isinstance(method, str):
         raise BadInput(f"a method is a word, got {short(method)}; choose one of {', '.join(METHODS)}")
     if method not in METHODS and not is_reference(method):
-        raise BadInput(
-            f"unknown method {short(method)}; choose one of {', '.join((*METHODS, *reference_names()))}"
-        )
+        known = (*METHODS, *reference_names())
+        near = meant(method, known)
+        raise BadInput(f"unknown method {short(method)}; {near}choose one of {', '.join(known)}")
 
 
 def fitting_methods(actions: str) -> tuple[str, ...]:

@@ -83,6 +83,7 @@ def keep_guard(method: str, guard: "Guard", loggers: tuple[str, ...], run: Stage
     """Keep how the policy stands, and say it where not all is well; `loggers` has names, if they have any."""
     name = loggers[guard.logger] if loggers else ""
     facts = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in asdict(guard).items()}
+    del facts["max_loss"]  # which the log says
     run.save_json(GUARD_FILE, facts | {"note": guard.short(name)})
     metrics = {"gain": guard.gain, "standard_error": guard.standard_error, "rows": guard.effective_rows}
     run.log_metrics({f"guard/{n}": value for n, value in metrics.items() if math.isfinite(value)})

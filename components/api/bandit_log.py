@@ -38,7 +38,8 @@ class BanditLog(Companions, OtherFormats):
     `log_propensity` (n,) under the row's own logger, `log_propensities` (n, J) under every logger where they
     are known, NaN where they are not; `logger` (n,) counts into the names `loggers`. `logger_policies` and
     `truth`, the right action of each context, are companions that some methods need. After
-    `estimate_propensities`, `estimated` (n, J) says which propensities were not logged.
+    `estimate_propensities`, `estimated` (n, J) says which propensities were not logged. `ids` are features
+    with another value in nearly every row, as far as raw columns were read.
 
     >>> import numpy as np, pandas as pd, multilogger as ml
     >>> frame = pd.DataFrame({"age": [31, 45, 28, 60], "mail": [1, 0, 1, 1], "call": [0, 0, 1, 0],
@@ -73,6 +74,7 @@ class BanditLog(Companions, OtherFormats):
     logger_policies: "tuple[Policy, ...]" = field(default=())
     truth: Actions | None = None
     estimated: NDArray[np.bool_] | None = None
+    ids: Mapping[str, float] = field(default_factory=dict)
     propensity_report: "PropensityReport | None" = None
 
     @classmethod

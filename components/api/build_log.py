@@ -186,6 +186,7 @@ def _checked(
         reward_range=losses.reward_range,
         time=time,
         validation=validation,
+        ids=contexts.ids,
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from multilogger.components.api.policy import as_policy
 from multilogger.components.checks.batches import CheckBatch, LogFacts, Places
 from multilogger.components.checks.check import check
 from multilogger.components.checks.drift import block_edges
-from multilogger.components.checks.findings import Finding
+from multilogger.components.checks.features import missing_values
+from multilogger.components.checks.findings import Finding, id_findings, unlogged_finding
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.evaluation.context_sums import ScoredLog
@@ -29,18 +31,27 @@ from multilogger.components.evaluation.support import (
 from multilogger.components.log.files import BATCH_ROWS
 from multilogger.components.log.keys import feature_keys, mixed
 from multilogger.components.log.memory import densify
+from multilogger.components.loss_text import loss_text
 
 
 def check_log(log: BanditLog, policy: Any = None) -> LogReport:
-    """Look at every logger of a log; see `LogReport`. Missing propensities are estimated for this look."""
+    """Look at every logger of a log; see `LogReport`.
+
+    For propensities that are missing the share of the action stands in, as for files; for a look at a policy
+    they are estimated.
+    """
     missing = np.isnan(log.log_propensity)
-    log, found = log.estimate_propensities() if missing.any() else log, []
-    if missing.any():
+    found = [*id_findings(log.ids), *missing_values(_missing_shares(log))]
+    if missing.any() and policy is None:
+        found.append(unlogged_finding(float(missing.mean())))
+    elif missing.any():
+        log = log.estimate_propensities()
         what = f"{int(missing.sum()):,} of {len(log):,} rows have no propensity; those shown are estimated"
         found.append(Finding("propensities-missing", "mend", what, float(missing.mean()), REMEDY))
     found += list(_estimate_findings(log))
     if policy is None:
-        return check(LogInMemory(log), policy_findings=found)
+        unlogged = frozenset(log.loggers[j] for j in np.unique(log.logger[missing]))
+        return check(LogInMemory(_with_shares(log), unlogged), policy_findings=found)
     scored = _scored(log, as_policy(policy, log).logits(log.x))
     sums = sum_up(scored, None, bounds_of(math.inf, scored.loggers, None), np.random.default_rng(0))
     support = logger_support(scored.names, sums, scored.counts)
@@ -53,6 +64,32 @@ def check_log(log: BanditLog, policy: Any = None) -> LogReport:
     weights = [over(WeightKind.OWN, slice(j, j + 1)) for j in range(scored.loggers)]
     lines = support_warnings(sums, support, over(kind, slice(None)))
     return check(LogInMemory(log), weights, [*found, *(policy_finding(line, scored) for line in lines)])
+
+
+def _missing_shares(log: BanditLog) -> dict[str, float]:
+    """Columns with missing values by the share of rows: the last feature of such a column says which."""
+    ends = np.cumsum([column.width for column in log.columns.columns])
+    return {
+        column.name: float(densify(log.x[:, [end - 1]])[log.context].mean())
+        for column, end in zip(log.columns.columns, ends, strict=True)
+        if column.missing
+    }
+
+
+def _with_shares(log: BanditLog) -> BanditLog:
+    """The log with the share of the action, or of all its labels, where a propensity is missing."""
+    missing = np.isnan(log.log_propensity)
+    if not missing.any():
+        return log
+    counts = np.bincount(log.logger, minlength=len(log.loggers))
+    chosen = log.action if log.space.action_shape else np.eye(log.space.size)[log.action]
+    taken = np.stack([chosen[log.logger == j].sum(axis=0) for j in range(len(counts))])
+    share = ((taken + 0.5) / (counts[:, None] + 1.0))[log.logger]
+    right = np.where(chosen == 1, share, 1.0 - share if log.space.action_shape else 1.0)
+    own = np.where(missing, np.log(right).sum(axis=1), log.log_propensity)
+    every = log.log_propensities
+    table = None if every is None else np.where(np.isnan(every), own[:, None], every)
+    return replace(log, log_propensity=own, log_propensities=table)
 
 
 def _estimate_findings(log: BanditLog) -> Iterator[Finding]:
@@ -76,7 +113,7 @@ def policy_finding(line: str, scored: ScoredLog) -> Finding:
 class LogInMemory:
     """The rows of a `BanditLog`, in batches of the size that files are read in."""
 
-    def __init__(self, log: BanditLog) -> None:
+    def __init__(self, log: BanditLog, unlogged: frozenset[str] = frozenset()) -> None:
         self._log = log
         self._time = None if log.time is None else times_as_numbers(log.time)
         self.facts = LogFacts(
@@ -89,9 +126,10 @@ class LogInMemory:
             max_loss=log.max_loss,
             contexts_known=log.contexts_known,
             all_propensities=known_table(log) is not None,
-            policies_known=bool(log.logger_policies),
             time_edges=None if self._time is None else block_edges(self._time),
             words="loss" if log.reward_range is None else "reward",
+            loss=loss_text(log.reward_range),
+            unlogged=unlogged,
         )
 
     def batches(self) -> Iterator[CheckBatch]:

@@ -1,7 +1,7 @@
 """The contexts of a log: features in its rows, or in a frame of their own by id."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -24,12 +24,16 @@ NOT_KNOWN = (
 
 @dataclass(frozen=True)
 class Contexts:
-    """Contexts (m, d) with the columns they come from, and the context of each row (n,)."""
+    """Contexts (m, d) with the columns they come from, and the context of each row (n,).
+
+    `ids` are the columns with another value in nearly every row, where the encoding was learned from these.
+    """
 
     x: Features
     columns: FeatureColumns
     context: NDArray[np.int64]
     known: bool
+    ids: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.x.shape[1] == 0:
@@ -50,12 +54,18 @@ def read_contexts(
     source = rows if contexts is None else contexts
     if contexts is None:
         _check_known_when_acting(features, named)
-    columns = (
-        features
-        if isinstance(features, FeatureColumns)
-        else learn_columns(source, usual_features(source) if features is None else features)
-    )
-    x = columns.read(source)
+    if isinstance(features, FeatureColumns):
+        columns, ids = features, {}
+    else:
+        learned = learn_columns(source, usual_features(source) if features is None else features)
+        columns, ids = learned.columns, learned.ids
+    return replace(_placed_contexts(rows, columns, context, contexts), ids=ids)
+
+
+def _placed_contexts(
+    rows: Rows, columns: FeatureColumns, context: str | None, contexts: Rows | None
+) -> Contexts:
+    x = columns.read(rows if contexts is None else contexts)
     if context is None:
         if contexts is not None:
             raise BadInput("contexts are given apart; say with context= which column of the log names them")

@@ -4,7 +4,6 @@ import copy
 import inspect
 import warnings
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,12 +23,13 @@ from multilogger.components.api.companions import (
 from multilogger.components.api.method_settings import Origin, build_settings, meanings_of, settings_of
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, meant
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.learners.training.method import Needs
 from multilogger.components.learners.training.settings import DivergenceKind, Settings
 from multilogger.components.log.actions import ActionIds
 from multilogger.components.log.checks import check_loggers
+from multilogger.components.log.same_rows import keys_of_rows
 
 if TYPE_CHECKING:
     from multilogger.components.learners.learn import Learned
@@ -94,7 +94,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             for side in (~training.validation, training.validation):  # to say the same by the loggers' names
                 check_loggers(log.loggers, log.logger[side], log.loss[side])
             raise
-        self.policy_ = Policy(learned.policy, log.columns, log.actions, log.space, self.method)
+        self.policy_ = Policy(
+            learned.policy, log.columns, log.actions, log.space, self.method, keys_of_rows(log)
+        )
         self.records_, self.best_, self.verdict_ = learned.records, learned.best, learned.verdict
         for doubt in self._doubts(learned, training, log):
             warnings.warn(name_loggers(doubt, log.loggers), stacklevel=2)
@@ -205,9 +207,8 @@ def _initialiser(name: str, defaults: dict[str, Any]) -> Callable[..., None]:
     def __init__(self: Learner, **settings: Any) -> None:  # noqa: N807
         for given in settings:
             if given not in defaults:
-                near = get_close_matches(given, defaults, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(defaults)}"
-                raise TypeError(f"{name} has no setting {given!r}{hint}")
+                hint = meant(given, defaults).rstrip() or f"it has {', '.join(defaults)}"
+                raise TypeError(f"{name} has no setting {given!r}; {hint}")
         for setting, value in (defaults | settings).items():
             setattr(self, setting, value)
         self._given = frozenset(settings)

@@ -19,6 +19,7 @@ from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.json_text import parsed_json
 from multilogger.components.log.actions import ActionIds, ids_of, places_of, size_word, usual_ids
+from multilogger.components.log.keys import Keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ class Policy:
 
     `space` says whether it takes one of K actions, known by their ids, or decides label vectors.
     Contexts are a frame with the columns that the log had, or an array (n, d) of the features themselves.
-    `method` says how it came about.
+    `method` says how it came about, `learned` are keys of the rows that it was just learned from.
     """
 
     model: HasLogits
@@ -50,6 +51,7 @@ class Policy:
     actions: ActionIds
     space: ActionSpace
     method: str = "policy"
+    learned: Keys | None = None
 
     @property
     def labels(self) -> int:
@@ -193,10 +195,8 @@ def as_policy(given: Any, log: "BanditLog") -> Policy:
     policy = getattr(given, "policy_", given)
     if not isinstance(policy, Policy):
         if not hasattr(policy, "predict_proba"):
-            raise BadInput(
-                f"a policy is needed, or an object with predict_proba, got {type(given).__name__}"
-                + ("; fit it first" if hasattr(given, "fit") else "")
-            )
+            what = "a policy is needed, or an object with predict_proba, got"
+            raise BadInput(f"{what} {type(given).__name__}{'; fit it first' * hasattr(given, 'fit')}")
         foreign = _Foreign(policy, log.space, log.actions)
         policy = Policy(foreign, log.columns, log.actions, log.space, type(given).__name__)
     check_encoding(policy.columns, log.columns)

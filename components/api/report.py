@@ -43,6 +43,7 @@ from multilogger.components.evaluation.tables import (
 from multilogger.components.log.checks import check_loggers
 from multilogger.components.log.files import BATCH_ROWS
 from multilogger.components.log.memory import densify
+from multilogger.components.log.same_rows import learned_before
 from multilogger.components.text import html_table, text_table
 
 if TYPE_CHECKING:
@@ -206,6 +207,8 @@ def evaluate(
         result = evaluate_policy(
             scored.log, scored.model, request, rng, largest, rare, additivity=scored.additivity
         )
+    if (seen := learned_before(log, chosen.learned)) is not None:
+        result = replace(result, warnings=(seen, *result.warnings))
     notes = list(evaluation_notes(scored.about, largest, "max_weight"))
     if (estimated := estimated_note(log)) is not None:
         notes.insert(0, estimated)

@@ -13,6 +13,7 @@ from multilogger.components.actions.space import ActionSpace
 from multilogger.components.estimators.logged_batch import Loggers
 from multilogger.components.estimators.weights import log_mixture
 from multilogger.components.log.keys import Keys
+from multilogger.components.loss_text import loss_text
 
 Places = NDArray[np.int64]
 GROUPS = 100  # of contexts, whose sums are as good as independent
@@ -24,7 +25,7 @@ class LogFacts:
 
     `counts` (J,) are the rows of each logger; `time_range` is there where rows have a time. `contexts_known`
     says that rows name their contexts; else rows with the same features are taken for the same context. In
-    rows of the loggers `unlogged` a figure may stand in for the propensity.
+    rows of the loggers `unlogged` a figure may stand in for the propensity. `loss` says what a loss is.
     """
 
     title: str
@@ -36,9 +37,9 @@ class LogFacts:
     max_loss: float
     contexts_known: bool
     all_propensities: bool
-    policies_known: bool = True
     time_edges: Vector | None = None
     words: str = "loss"
+    loss: str = loss_text(None)
     unlogged: frozenset[str] = frozenset()
 
     @property

@@ -70,6 +70,7 @@ def check(
         rows=facts.rows,
         contexts=repeats.contexts,
         actions=facts.actions,
+        loss=facts.loss,
     )
 
 
@@ -90,12 +91,4 @@ def _lacking(facts: LogFacts) -> Iterator[Finding]:
             "there are no context ids",
             0.0,
             "every row is taken as a context of its own",
-        )
-    if not facts.policies_known:
-        yield Finding(
-            "no-logger-policies",
-            "note",
-            "the loggers' policies are not known",
-            0.0,
-            "no -exact methods, no bound of the weights",
         )

@@ -7,7 +7,7 @@ the action, explains nearly all of the losses.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,18 +48,24 @@ def feature_findings(sample: SampledRows, facts: LogFacts) -> Iterator[Finding]:
     yield from _loss_leaks(sample, facts, looked)
 
 
-def _empty(sample: SampledRows, facts: LogFacts) -> Iterator[Finding]:
-    missing = np.isnan(sample.x).mean(axis=0)
-    if (some_missing := np.flatnonzero(missing > 0)).size:
-        worst = int(some_missing[np.argmax(missing[some_missing])])
+def missing_values(shares: Mapping[str, float]) -> Iterator[Finding]:
+    """Features that lack values, by the share of rows."""
+    if shares:
+        worst = max(shares, key=shares.__getitem__)
+        several = len(shares) > 1
         yield Finding(
             "missing-values",
-            "mend" if missing[worst] > MANY_MISSING else "note",
-            f"{len(some_missing)} features have missing values, {facts.features[worst]} in "
-            f"{missing[worst]:.1%} of the rows",
-            float(missing[worst]),
+            "mend" if shares[worst] > MANY_MISSING else "note",
+            f"{len(shares)} feature{'s have' if several else ' has'} missing values, {worst} in "
+            f"{shares[worst]:.1%} of the rows",
+            shares[worst],
             "fill them in, or leave the feature out",
         )
+
+
+def _empty(sample: SampledRows, facts: LogFacts) -> Iterator[Finding]:
+    missing = np.isnan(sample.x).mean(axis=0)
+    yield from missing_values({facts.features[f]: float(missing[f]) for f in np.flatnonzero(missing > 0)})
     constant, nearly = [], []
     for f in range(sample.x.shape[1]):
         column = sample.x[:, f]

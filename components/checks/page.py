@@ -10,7 +10,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from multilogger.components.checks.pareto import tail_words
-from multilogger.components.checks.report import WEIGHTS, LogReport
+from multilogger.components.checks.report import LogReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def page(report: LogReport) -> str:
         report=report,
         table=report.table(),
         worth=list(_worth(report)),
-        weights=WEIGHTS[report.weights][:1].upper() + WEIGHTS[report.weights][1:],
+        weights=report.legend[:1].upper() + report.legend[1:],
         pictures=list(_pictures(report)),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from multilogger.components.checks.findings import Finding
 from multilogger.components.evaluation.intervals import Interval
 from multilogger.components.evaluation.support import Overlap
+from multilogger.components.loss_text import loss_text
 from multilogger.components.text import html_table, text_table
 
 WEIGHTS = {
@@ -62,6 +63,7 @@ class LogReport:
     rows: int
     contexts: int
     actions: tuple[str, ...] = field(default=())
+    loss: str = loss_text(None)
 
     @property
     def ok(self) -> bool:
@@ -84,6 +86,11 @@ class LogReport:
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(one.line for one in self.findings if one.severity == "note")
+
+    @property
+    def legend(self) -> str:
+        """What the columns of the table mean."""
+        return f"{WEIGHTS[self.weights]}; mean loss: {self.loss}"
 
     @property
     def verdict(self) -> str:
@@ -123,14 +130,15 @@ class LogReport:
             self.log,
             "",
             *text_table(self.table()),
-            f"({WEIGHTS[self.weights]})",
+            f"({self.legend})",
             "",
             *self.lines(),
         ])  # fmt: skip
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
-        return f"<p>{escape(self.log)}</p>{html_table(self.table())}<ul>{lines}</ul>"
+        table = f"{html_table(self.table())}<p>({escape(self.legend)})</p>"
+        return f"<p>{escape(self.log)}</p>{table}<ul>{lines}</ul>"
 
     def lines(self) -> list[str]:
         """The findings, one line each, the worst first."""

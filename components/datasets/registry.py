@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from multilogger.components.actions.space import ActionSpace, find_space
 from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, meant
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 MOST_FEATURES = 2**24
@@ -117,7 +117,7 @@ def find_dataset(name: str) -> DatasetSpec:
     """The spec registered under this name."""
     if name not in DATASETS:
         raise BadInput(
-            f"unknown dataset {name!r}; choose one of {', '.join(DATASETS)}, "
+            f"unknown dataset {name!r}; {meant(name, DATASETS)}choose one of {', '.join(DATASETS)}, "
             "or give 'prepare' and 'learn' your own files with --train, --test, --features and --labels "
             "or --classes"
         )

@@ -156,12 +156,14 @@ def _labelled(
 def _label_matrix(targets: list[tuple[float, ...]], labels: int, name: str) -> Actions:
     """One row of 0 and 1 for each tuple of label numbers."""
     y = np.zeros((len(targets), labels), dtype=np.uint8)
+    one_each = all(len(present) == 1 for present in targets)
+    hint = f"; if each row has one class, give --actions one-of --classes {labels}" if one_each else ""
     for row, present in enumerate(targets):
         for label in present:
             if not (0 <= label < labels and label == int(label)):
                 raise BadInput(
                     f"{name}, row {row + 1}: label {label:g} is outside 0..{labels - 1}; "
-                    "labels count from 0, and --labels gives their number"
+                    f"labels count from 0, and --labels gives their number{hint}"
                 )
             y[row, int(label)] = 1
     return y

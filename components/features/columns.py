@@ -1,5 +1,6 @@
 """The columns that a policy reads, in order: from a frame or an array to its features."""
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from multilogger.components.datasets.labelled_data import Features
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, first_line
 from multilogger.components.features.column import Column
 from multilogger.components.features.encode import Block, Unseen, compressed, dense, encode
 from multilogger.components.features.frames import Rows, to_arrow
 from multilogger.components.log.checks import check_features
 from multilogger.components.log.memory import densify
+
+PACKAGE = __name__.partition(".")[0]
 
 
 class UnseenValues(UserWarning):
@@ -56,7 +59,7 @@ class FeatureColumns:
         """
         x, unseen = self.assemble(rows, as_sparse=False)
         if unseen:
-            warnings.warn(f"{rows.where}: {_told(unseen)}", UnseenValues, stacklevel=3)
+            warnings.warn(f"{rows.where}: {_told(unseen)}", UnseenValues, stacklevel=callers_level())
         return densify(x)
 
     def assemble(self, rows: Rows, as_sparse: bool) -> tuple[Features, list[Unseen]]:
@@ -79,7 +82,7 @@ class FeatureColumns:
             matrix: Any = x
             return self._checked(sparse.csr_array(matrix).astype(np.float32))
         if isinstance(x, np.ndarray):
-            return self._checked(np.atleast_2d(x).astype(np.float32))
+            return self._checked(_numbers(x))
         return self.read(Rows(to_arrow(x), "the frame"))
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -102,6 +105,28 @@ class FeatureColumns:
             )
             raise BadInput(f"the array, row {row}: a feature is missing, NaN or infinite; fill it in")
         return x
+
+
+def callers_level() -> int:
+    """The `stacklevel` of who called this package, for a warning that its caller gives."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{PACKAGE}."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _numbers(x: NDArray[Any]) -> NDArray[np.float32]:
+    """An array of features (n, d)."""
+    try:
+        found = np.atleast_2d(x).astype(np.float32)
+    except (ValueError, TypeError) as error:
+        raise BadInput(
+            f"an array must hold the features themselves, numbers alone ({first_line(error, 80)}); give raw "
+            "columns as a data frame with their names"
+        ) from error
+    if found.ndim != 2:
+        raise BadInput(f"an array of features is (rows, features), got shape {x.shape}; reshape it")
+    return found
 
 
 def _told(unseen: Sequence[Unseen]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.errors import BadInput, first_line
+from multilogger.components.errors import BadInput, first_line, meant
 from multilogger.components.log.files import ColumnBatch, Indexed, index_labels, is_list
 from multilogger.components.log.unreadable import without_views
 
@@ -81,7 +81,8 @@ class Rows:
         """Refuse a name that is no column."""
         if name not in self.names:
             shown = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
-            raise BadInput(f"cannot read {what}: {self.where} has no column {name!r}, only {shown}")
+            hint = f"; {near}".rstrip() if (near := meant(name, self.names)) else ""
+            raise BadInput(f"cannot read {what}: {self.where} has no column {name!r}, only {shown}{hint}")
 
     def kind(self, name: str) -> Any:
         """The Arrow type of a column."""

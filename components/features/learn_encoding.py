@@ -11,6 +11,7 @@ from multilogger.components.features.column import TIME_PARTS, Column, Kind
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.encode import finite_numbers
 from multilogger.components.features.frames import Rows, is_time, is_word
+from multilogger.components.features.row_ids import RowIds
 from multilogger.components.log.files import is_list
 
 
@@ -99,23 +100,30 @@ class EncodingLearner:
         if not names:
             raise BadInput("features needs one or more names of columns, got none")
         self._studies = [_Study(name, limits or Limits()) for name in names]
+        self._ids = RowIds(names)
 
     def add(self, rows: Rows) -> None:
         """Look at some more rows."""
         for study in self._studies:
             rows.require(study.name, "features")
             study.add(rows)
+        self._ids.add(rows)
+
+    @property
+    def ids(self) -> dict[str, float]:
+        """Columns with another value in nearly every row, which says nothing of others."""
+        return self._ids.shares
 
     @property
     def columns(self) -> FeatureColumns:
         return FeatureColumns(tuple(study.column() for study in self._studies))
 
 
-def learn_columns(rows: Rows, wanted: str | Sequence[str], limits: Limits | None = None) -> FeatureColumns:
-    """The encoding of the named columns of a frame."""
+def learn_columns(rows: Rows, wanted: str | Sequence[str], limits: Limits | None = None) -> EncodingLearner:
+    """The encoding of the named columns of a frame, as its `columns`."""
     learner = EncodingLearner([wanted] if isinstance(wanted, str) else list(wanted), limits)
     learner.add(rows)
-    return learner.columns
+    return learner
 
 
 def _kind(rows: Rows, name: str) -> Kind:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, meant
 from multilogger.components.learners.additive_ips.method import ADDITIVE_IPS
 from multilogger.components.learners.auto.method import AUTO
 from multilogger.components.learners.direct_method.method import ADDITIVE, ADDITIVE_SOFT, DM
@@ -45,8 +45,13 @@ METHODS: dict[str, Method] = {
 
 def find_method(name: str) -> Method:
     if name not in METHODS:
-        raise BadInput(f"unknown method {name!r}; choose one of {', '.join(METHODS)}")
+        raise BadInput(f"unknown method {name!r}; {meant(name, METHODS)}choose one of {', '.join(METHODS)}")
     return METHODS[name]
+
+
+def place(method: str) -> int:
+    """Where a method stands in the list; references come last."""
+    return list(METHODS).index(method) if method in METHODS else len(METHODS)
 
 
 def reads(method: str, setting: str) -> bool:

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
-from multilogger.components.errors import BadInput
-from multilogger.components.estimators.checks import first_bad
 from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.features.frames import Rows
 from multilogger.components.log.columns import LogColumns
@@ -24,17 +22,20 @@ from multilogger.components.own_log.read_rows import (
     label_vectors,
     loggers_of,
     outcomes_of,
+    own_propensity,
+    table_of,
 )
 from multilogger.components.own_log.same_columns import check_same_columns
 from multilogger.components.own_log.source import OpenSource
 from multilogger.components.own_log.survey import Stated, order_labels, stated_by
 
-COMPLETE = "complete the log in Python by log.estimate_propensities() and log.to_parquet"
-
 
 @dataclass(frozen=True, kw_only=True)
 class MappedFiles(LogFiles):
-    """An open log whose rows are put in order as they are read; see `mapped_files`."""
+    """An open log whose rows are put in order as they are read; see `mapped_files`.
+
+    `lacking` says that rows have no propensity: the log has to be completed before it can be weighed.
+    """
 
     source: OpenSource
     mapping: Mapping
@@ -43,6 +44,7 @@ class MappedFiles(LogFiles):
     best: float
     count: int
     most: float | None
+    lacking: bool = False
 
     @property
     def rows(self) -> int:
@@ -127,11 +129,7 @@ class MappedFiles(LogFiles):
         who = loggers_of(rows, self.mapping)
         place = {label: j for j, label in enumerate(self.labels)}
         logger = np.array([place[label] for label in who.values], dtype=np.int64)[who.place]
-        own, every = both_propensities(rows, self.mapping, logger, tuple(str(label) for label in self.labels))
-        if (row := first_bad(np.isnan(own))) is not None:
-            name = self.mapping.propensity or self.mapping.propensities[0]
-            raise BadInput(f"{rows.at(row)}: {name!r} (propensity) is missing; drop the row, or {COMPLETE}")
-        return own, every
+        return both_propensities(rows, self.mapping, logger, tuple(str(label) for label in self.labels))
 
     def _x(self, rows: Rows) -> Any:
         if self.encoding is not None:
@@ -151,10 +149,8 @@ def mapped_files(
     known = tuple(column.name for column in encoding.columns) if encoding is not None else wanted.features
     mapping = resolve(replace(wanted, features=known), schema, path)
     check_same_columns(source, mapping)
-    if mapping.propensity is None and not mapping.propensities:
-        raise BadInput(f"{path} has no propensities; name their column with --propensity, or {COMPLETE}")
     said, seen = stated_by(source, stated), set[object]()
-    low, high, count = np.inf, -np.inf, 0
+    low, high, count, lacking = np.inf, -np.inf, 0, False
     with unchanged(path, source.source.said):
         for rows in source.batches(mapping.named):
             seen |= set(loggers_of(rows, mapping).values)
@@ -163,6 +159,7 @@ def mapped_files(
                 check_rewards(rows, values, *said.reward_range)
             low, high = min(low, float(values.min())), max(high, float(values.max()))
             count += len(rows)
+            lacking = lacking or lacks_propensities(rows, mapping)
     low, high = said.reward_range or (low, high)
     columns = LogColumns(
         loss="loss",
@@ -183,7 +180,16 @@ def mapped_files(
         best=high,
         count=count,
         most=high - low if mapping.is_reward else said.max_loss,
+        lacking=lacking,
     )
+
+
+def lacks_propensities(rows: Rows, mapping: Mapping) -> bool:
+    """Whether some row has no propensity of its own, and none among those under every logger."""
+    gaps = np.isnan(own_propensity(rows, mapping))
+    if mapping.propensities:
+        gaps &= np.isnan(table_of(rows, mapping)).any(axis=1)
+    return bool(gaps.any())
 
 
 @dataclass(frozen=True)

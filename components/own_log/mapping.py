@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from multilogger.components.errors import BadInput, short
+from multilogger.components.errors import BadInput, meant, short
 from multilogger.components.log.columns import FEATURE, NO_FEATURE
 from multilogger.components.log.files import is_list
 
@@ -55,8 +55,13 @@ class Mapping:
     @property
     def named(self) -> list[str]:
         """Every column that is read, but for features."""
-        single = (self.loss, self.propensity, self.logger, self.context, self.time, self.split)
-        return [*self.action, *self.propensities, *(name for name in single if name is not None)]
+        single = (self.loss, self.logger, self.context, self.time, self.split)
+        return [*self.action, *self.said_propensities, *(name for name in single if name is not None)]
+
+    @property
+    def said_propensities(self) -> list[str]:
+        """The columns of propensities, under the row's own logger and under every one."""
+        return [*self.propensities, *([] if self.propensity is None else [self.propensity])]
 
 
 def resolve(wanted: Wanted, schema: Any, where: str, look: bool = False) -> Mapping:
@@ -129,7 +134,8 @@ def _with_features(mapping: Mapping, patterns: Names, find: "_Finder", look: boo
         matching = fnmatch.filter(free, pattern)
         if not matching:
             raise BadInput(
-                f"no column of {find.where} is called {pattern!r} (--features), it has {find.listed}; mend it"
+                f"no column of {find.where} is called {pattern!r} (--features), it has {find.listed}; "
+                f"{meant(pattern, find.names) or 'mend it'}".rstrip()
             )
         found += matching
     return replace(mapping, features=tuple(dict.fromkeys(found)))
@@ -156,9 +162,10 @@ class _Finder:
         """A column that must be there."""
         if name not in self.names:
             means = f", {what}" if what else ""
+            near = meant(name, self.names)
             raise BadInput(
-                f"{self.where} has no column {short(name)}{means}; name one of its own with --{option}, it "
-                f"has {self.listed}"
+                f"{self.where} has no column {short(name)}{means}; {near}name one of its own with "
+                f"--{option}, it has {self.listed}"
             )
         return name
 

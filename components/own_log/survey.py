@@ -46,7 +46,8 @@ class Survey:
 
     `rows` (J, 3) counts them by logger and side; `contexts` are the keys of the context of each row by
     side, in the order of the files, empty where every row is a context of its own; `logged` (J,) counts rows
-    whose own propensity is known, `all_logged` says that those under every logger are.
+    whose own propensity is known, `all_logged` says that those under every logger are; `ids` are
+    features with another value in nearly every row.
     """
 
     columns: FeatureColumns
@@ -59,6 +60,7 @@ class Survey:
     contexts: tuple[Keys, Keys]
     logged: NDArray[np.int64]
     all_logged: bool
+    ids: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,7 @@ class _Seen:
             contexts=(_joined(first), _joined(second)),
             logged=np.array([self._logged[label] for label in labels]),
             all_logged=self._gaps == 0 and (whole or len(labels) == 1),
+            ids=self._learner.ids,
         )
 
     def _space(self) -> tuple[ActionIds, ActionSpace]:

@@ -32,6 +32,8 @@ def number(value: float | None) -> str:
 
 
 CONFIDENCE = 0.95
+FEWEST_SEEDS = 3
+FEW_SEEDS = f"Means over fewer than {FEWEST_SEEDS} seeds have no interval: so few do not tell the spread."
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,14 @@ class MeanOverSeeds:
     @property
     def half_width(self) -> float | None:
         return None if self.high is None or self.low is None else (self.high - self.low) / 2
+
+    def told(self, digits: int) -> str:
+        """Half of the width for a table of a person's own runs, as ` ± 0.123`; nothing of two seeds.
+
+        Choice: of two numbers the interval is 12.7 standard errors to either side, which says nothing.
+        """
+        half = self.half_width
+        return "" if half is None or self.count < FEWEST_SEEDS else f" ± {half:.{digits}f}"
 
 
 def mean_over_seeds(values: Sequence[float]) -> MeanOverSeeds:

@@ -109,6 +109,7 @@ def keep(done: Evaluated, options: EvaluateOptions) -> str | None:
         "seed": options.seed,
         "dr_model": options.dr_model,
         "notes": list(done.notes),
+        "loss": done.source.loss,
     }
     title = f"{method} on {dataset}: risk from {result.rows:,} logged rows"
     with tempfile.TemporaryDirectory() as scratch:
@@ -161,8 +162,10 @@ def _show(done: Evaluated, options: EvaluateOptions, terminal: Terminal) -> None
     out.print()
     terminal.table(f"Loggers: {result.rows:,} rows of {result.contexts:,} contexts", logger_table(result))
     terminal.table(
-        f"Estimated risk (weights clipped at {result.clip:.3g})", estimate_table(result, options.level)
+        f"Estimated risk: {done.source.loss} (weights clipped at {result.clip:.3g})",
+        estimate_table(result, options.level),
     )
-    terminal.table("Smoothed weights: on average too high", smoothed_table(result, options.level))
+    smoothed = f"Smoothed weights, on average too high: {done.source.loss}"
+    terminal.table(smoothed, smoothed_table(result, options.level))
     out.print(result.recommendation.sentence, style="bold", highlight=False, soft_wrap=True, markup=False)
     out.print(f"Files       {options.out}", highlight=False, soft_wrap=True, markup=False)

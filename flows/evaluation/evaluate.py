@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -25,13 +26,14 @@ from multilogger.components.evaluation.tables import evaluation_notes
 from multilogger.components.log.unreadable import unchanged
 from multilogger.components.long_log.summing import LONG_ROWS, LongLog, LongLogSums, sum_up_long
 from multilogger.components.names import logger_name, name_from
-from multilogger.components.own_log.estimated import estimated_line, estimated_share
+from multilogger.components.own_log.estimated import estimated_line
 from multilogger.components.own_log.find_source import WILD
 from multilogger.components.own_log.mapped_files import MappedFiles
 from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, RunnerChoice
-from multilogger.flows.evaluation.log_source import LogSource, find_log
+from multilogger.flows.evaluation.log_source import LogSource, Room, find_log
 from multilogger.flows.evaluation.policy_source import NamedPolicy, find_policy
 from multilogger.flows.evaluation.spreading import spread_by
+from multilogger.flows.evaluation.which_rows import ITS_OWN_ROWS, choose_rows, learned_from
 from multilogger.tasks.engine.progress import Bar, SilentBar, open_bar
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.import_settings import ImportLogSettings
@@ -108,8 +110,20 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
 
     torch.set_num_threads(1)  # a policy is small; threads only fight
     named = find_policy(options.policy, Store.current())
-    source = find_log(options.logs.expanduser(), named, options.contexts, options.log, options.mapped)
-    side, why = choose_rows(options, named, source)
+    with TemporaryDirectory() as room:
+        source = find_log(
+            options.logs.expanduser(),
+            named,
+            options.contexts,
+            Room(Path(room), options.seed),
+            options.log,
+            options.mapped,
+        )
+        return _evaluated(options, named, source)
+
+
+def _evaluated(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> Evaluated:
+    side, why = choose_rows(options.validation_only, named, source)
     source = replace(source, files=replace(source.files, validation=True if side else None))
     rng = np.random.default_rng(options.seed)
     long = not isinstance(source.files, MappedFiles) and source.files.rows > LONG_ROWS
@@ -126,48 +140,10 @@ def evaluate_on_logs(options: EvaluateOptions) -> Evaluated:
             scored.about.additivity,
         )
     notes = evaluation_notes(scored.about, scored.max_weights, "--max-weight")
-    return Evaluated(result, (why, *_estimated(options, source), *notes), named, source)
-
-
-def _estimated(options: EvaluateOptions, source: LogSource) -> list[str]:
-    """The line on estimated propensities, if own files have such."""
-    share = 0.0 if options.log is None or source.key is not None else estimated_share(options.log.open())
-    return [f"{estimated_line(share)}."] if share else []
-
-
-def choose_rows(options: EvaluateOptions, named: NamedPolicy, source: LogSource) -> tuple[bool, str]:
-    """Whether to use validation rows only, and the line that says why.
-
-    Rows that a policy was learned from flatter it; so when nothing tells where it was learned, they are left
-    out too.
-    """
-    marked = source.files.columns.validation is not None
-    if options.validation_only and not marked:
-        raise BadInput("--validation-only needs a column 'validation' (true or false) in the log")
-    if options.validation_only is not None or not marked:
-        return bool(options.validation_only), (
-            "Validation rows only, as asked." if options.validation_only else "All rows of the log."
-        )
-    if named.log_key is not None and source.key is not None and named.log_key != source.key:
-        return False, _another_log(named.data_key is not None and named.data_key == source.data_key)
-    if named.log_key is not None and named.log_key == source.key:
-        return True, (
-            "Validation rows only: the policy was learned from this very log, and its training rows flatter "
-            "it (--all-rows uses them all the same)."
-        )
-    return True, (
-        "Validation rows only: nothing tells whether the policy was learned from the other rows, which would "
-        "flatter it (--all-rows uses them)."
-    )
-
-
-def _another_log(same_contexts: bool) -> str:
-    if not same_contexts:
-        return "All rows: the policy was learned from another log."
-    return (
-        "All rows: the policy was learned from another log of the same contexts. It has met them all, so the "
-        "figures are a little too good for contexts that are new."
-    )
+    if not side and learned_from(named, options.log, Store.current()):
+        result = replace(result, warnings=(ITS_OWN_ROWS, *result.warnings))
+    estimated = [f"{estimated_line(source.estimated)}."] if source.estimated else []
+    return Evaluated(result, (why, *estimated, *notes), named, source)
 
 
 def _request(options: EvaluateOptions) -> Request:

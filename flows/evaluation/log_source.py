@@ -1,6 +1,7 @@
 """A log by its folder: a result of `replay` with its contexts and loggers, or a person's own files."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,12 @@ from multilogger.components.features.columns import FeatureColumns
 from multilogger.components.json_text import parsed_json
 from multilogger.components.log.files import BATCH_ROWS, LogFiles, open_log_files
 from multilogger.components.log.schema import read_facts
-from multilogger.components.own_log.mapped_files import mapped_files
+from multilogger.components.loss_text import loss_text
+from multilogger.components.own_log.estimated import estimated_share
+from multilogger.components.own_log.find_source import find_source
+from multilogger.components.own_log.mapped_files import lacks_propensities, mapped_files
+from multilogger.components.own_log.mapping import resolve
+from multilogger.flows.evaluation.held_log import write_completed
 from multilogger.flows.evaluation.policy_source import NamedPolicy
 from multilogger.tasks.dataset_files import load_facts, load_train
 from multilogger.tasks.engine.artifact import MANIFEST, Artifact, DamagedArtifact, FileEntry
@@ -33,11 +39,21 @@ REPLAY = "replay"
 
 
 @dataclass(frozen=True)
+class Room:
+    """Where a log may be written again with the propensities that it lacks, and what draws their folds."""
+
+    folder: Path
+    seed: int
+
+
+@dataclass(frozen=True)
 class LogSource:
     """A log that can be read under a policy.
 
     `key`, `data_key` and `dataset` are known of a replay in a store; `contexts` are the policy's logits where
     contexts stand apart; `logger_logits` are those of the loggers on them, where they are at hand.
+    `estimated` is the share of propensities under every logger that was not logged,
+    `loss` says what a loss is.
     """
 
     files: LogFiles
@@ -46,6 +62,8 @@ class LogSource:
     dataset: str | None = None
     contexts: ContextLogits | None = None
     logger_logits: tuple[Matrix, ...] = ()
+    estimated: float = 0.0
+    loss: str = loss_text(None)
 
     def greedy_log_propensity(self) -> Vector | None:
         """Log propensity of each context's likeliest action under the logger likeliest to take it: (m,)."""
@@ -64,23 +82,25 @@ def find_log(
     place: Path,
     named: NamedPolicy,
     contexts: Path | None,
+    room: Room,
     log: ImportLogSettings | None = None,
     mapped: bool = False,
 ) -> LogSource:
     """Open a log; a replay brings its contexts, others have features in their rows or in `contexts`.
 
-    `log` says where else a log stands, and what its columns are, where they are `mapped`.
+    `log` says where else a log stands, and what its columns are, where they are `mapped`. A log that lacks
+    propensities is completed in the `room` for it.
     """
     path, policy = place.absolute(), named.policy
     if log is not None and contexts is None and (mapped or _unusual(path, log, named)):
-        return LogSource(_mapped(log, named))
+        return _mapped(log, named, room)
     folder = path.parent if path.name == LOG_FOLDER and (path.parent / MANIFEST).is_file() else path
     if (folder / MANIFEST).is_file() and contexts is None:
         return _replayed(folder, policy)
     given = None if contexts is None else context_logits(contexts, policy)
     files = open_log_files(path, contexts_given=given is not None)
     _check_encoding(files, named)
-    return LogSource(files, contexts=given)
+    return LogSource(files, contexts=given, estimated=0.0 if log is None else estimated_share(log.open()))
 
 
 def _check_encoding(files: LogFiles, named: NamedPolicy) -> None:
@@ -91,22 +111,34 @@ def _check_encoding(files: LogFiles, named: NamedPolicy) -> None:
 
 
 def _unusual(path: Path, log: ImportLogSettings, named: NamedPolicy) -> bool:
-    """Whether a log has other columns, or stands elsewhere, than files of the usual names."""
+    """Whether a log has other columns, or stands elsewhere, than files of the usual names, or has gaps."""
     if (path / MANIFEST).is_file() or (path.parent / MANIFEST).is_file():
         return False
     if not path.exists() or not (path.suffix == ".parquet" or any(path.rglob("*.parquet"))):
         return True
-    if named.columns is None:
-        return False
-    names = log.open().names
-    return _has_raw(named, names) and "x" not in names
+    source = log.open()
+    if named.columns is not None and _has_raw(named, source.names) and "x" not in source.names:
+        return True
+    with suppress(BadInput):  # which is told when the log is read
+        mapping = resolve(log.wanted, source.schema, str(path))
+        return any(lacks_propensities(rows, mapping) for rows in source.batches(mapping.said_propensities))
+    return False
 
 
-def _mapped(log: ImportLogSettings, named: NamedPolicy) -> LogFiles:
+def _mapped(log: ImportLogSettings, named: NamedPolicy, room: Room) -> LogSource:
     """A policy of raw columns takes its own, if the log has them; else features are as they were named."""
     source = log.open()
-    own = named.columns if not log.features or _has_raw(named, source.names) else None
-    return mapped_files(source, log.wanted, log.stated(source), own)
+    usual = log.features or "x" in source.names
+    own = named.columns if not usual or _has_raw(named, source.names) else None
+    files = mapped_files(source, log.wanted, log.stated(source), own)
+    m, low_high = files.mapping, (files.best - (files.max_loss or 0.0), files.best)
+    loss = loss_text(low_high if m.is_reward else None, m.loss)
+    if not files.lacking:
+        return LogSource(files, estimated=estimated_share(source), loss=loss)
+    to = room.folder / "completed.parquet"
+    write_completed(log, source, own, room.seed, to)
+    share = estimated_share(find_source(str(to)).open())
+    return LogSource(open_log_files(to, contexts_given=False), estimated=share, loss=loss)
 
 
 def _has_raw(named: NamedPolicy, names: Sequence[str]) -> bool:

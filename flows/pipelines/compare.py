@@ -6,13 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from multilogger.components.datasets.registry import DATASETS, loss_of
-from multilogger.components.errors import BadInput
-from multilogger.components.reproduction.statistics import MeanOverSeeds, mean_over_seeds
+from multilogger.components.errors import BadInput, meant
+from multilogger.components.reproduction.statistics import (
+    FEW_SEEDS,
+    FEWEST_SEEDS,
+    MeanOverSeeds,
+    mean_over_seeds,
+)
 from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.recorded_cells import (
     RecordedCell,
     barred,
     champion_of,
+    order_of_cell,
     recorded_cells,
     recorded_datasets,
     usual_choices,
@@ -66,6 +72,8 @@ def compare(
         f"{dataset}: {what}, means over seeds with 95 % intervals; the best run is that of least validation "
         "risk"
     )
+    if max(map(len, groups)) < FEWEST_SEEDS:
+        title += f". {FEW_SEEDS}"
     elsewhere = tuple(name for name in recorded_datasets(tracker) if name != dataset)
     return ComparedRuns(title, rows, elsewhere)
 
@@ -96,8 +104,11 @@ def _advice(tracker: Tracker, dataset: str) -> str:
     if dataset in registered_logs():
         return f"make some with 'multilogger study --dataset {dataset} --mirror FOLDER'{listed}"
     if others:
-        return f"it is no registered dataset{listed}"
-    return f"it is no registered dataset; choose one of {', '.join(DATASETS)}, and 'multilogger learn' first"
+        near = meant(dataset, [*others, *DATASETS])
+        return f"{near}{listed.removeprefix('; ')}" if near else f"it is no registered dataset{listed}"
+    near = meant(dataset, DATASETS)
+    choices = ", ".join(DATASETS)
+    return f"it is no registered dataset; {near}choose one of {choices}, and 'multilogger learn' first"
 
 
 def _groups(cells: Sequence[RecordedCell]) -> list[list[RecordedCell]]:
@@ -116,7 +127,7 @@ def _row(
     crowned: str,
 ) -> dict[str, str]:
     first = group[0]
-    best = min(group, key=_order)
+    best = min(group, key=order_of_cell)
     numbers = {title: _shown(_mean(group, name)) for name, title in columns.items()}
     return {
         "method": first.method,
@@ -127,11 +138,6 @@ def _row(
         "best run": best.run_id[:RUN_CHARACTERS],
         "": "champion" if crowned and crowned in {cell.learn_run for cell in group} else barred(best),
     }
-
-
-def _order(cell: RecordedCell) -> tuple[bool, float]:
-    """What may be champion comes first, then the lower risk."""
-    return bool(barred(cell)), cell.metrics.get("validation_risk", math.inf)
 
 
 def _what_changed(dataset: str, cell: RecordedCell, groups: Sequence[Sequence[RecordedCell]]) -> str:
@@ -162,5 +168,4 @@ def _rank(group: Sequence[RecordedCell], metric: str) -> float:
 def _shown(mean: MeanOverSeeds) -> str:
     if mean.mean is None:
         return ""
-    half = mean.half_width
-    return f"{mean.mean:.3f}" if half is None else f"{mean.mean:.3f} ± {half:.3f}"
+    return f"{mean.mean:.3f}{mean.told(3)}"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+from multilogger.components.loss_text import loss_text
 from multilogger.components.text import TextRows
 from multilogger.tasks.own_log.estimate import HeldOut, WithInterval
 
@@ -36,6 +37,11 @@ def held_out_rows(held_out: HeldOut) -> TextRows:
     ]
 
 
+def risk_text(held_out: HeldOut) -> str:
+    """What the risks are that stand beside them."""
+    return loss_text(held_out.reward_range, largest=held_out.largest_loss)
+
+
 def verdict(held_out: HeldOut) -> str:
     """Whether the policy is better than the best logger, as far as its log can tell.
 
@@ -67,7 +73,8 @@ def held_out_lines(held_out: HeldOut) -> list[str]:
     judged = verdict(held_out)
     whether = "whether the policy is better" if judged == OPEN else "the policy is"
     words = f"{best}: {whether} {judged} ({difference_text(held_out)})."
-    return [f"{said} {words}{rival_text(held_out)}", held_out.sentence]
+    unit = f" (Risks: {risk_text(held_out)}.)" if held_out.reward_range is not None else ""
+    return [f"{said} {words}{rival_text(held_out)}", f"{held_out.sentence}{unit}"]
 
 
 def rival_text(held_out: HeldOut) -> str:

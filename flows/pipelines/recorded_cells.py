@@ -10,6 +10,7 @@ have different logs, so their estimates carry independent noise, and the least o
 to be true; the interval is stored beside the risk. No number of the test split takes part.
 """
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,14 @@ from multilogger.components.learners.methods import reads
 from multilogger.components.learners.presets import PRESETS
 from multilogger.flows.pipelines.settings import SPLIT_OF_PRESET, flat, pipeline_settings
 from multilogger.flows.pipelines.wiring import stages_for
-from multilogger.tasks.cell_metrics import VALIDATION_ESTIMATOR, may_have_seen, why_not_chosen
+from multilogger.tasks.cell_metrics import (
+    RULE_OF_TIES,
+    VALIDATION_ESTIMATOR,
+    Order,
+    may_have_seen,
+    order_of,
+    why_not_chosen,
+)
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.engine.tracking import EXPERIMENT_PREFIX, Tracker, param_text
@@ -96,8 +104,8 @@ def usual_choices(dataset: str, cell: RecordedCell) -> dict[str, str]:
 def recorded_datasets(tracker: Tracker) -> list[str]:
     """The datasets that have a recorded cell."""
     found = tracker.client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT_PREFIX}%'")
-    names = sorted(experiment.name.removeprefix(EXPERIMENT_PREFIX) for experiment in found)
-    return [name for name in names if _evaluated_runs(tracker, name)]
+    names = (experiment.name.removeprefix(EXPERIMENT_PREFIX) for experiment in found)
+    return sorted(name for name in names if _evaluated_runs(tracker, name))
 
 
 def _evaluated_runs(tracker: Tracker, dataset: str) -> list[Run]:
@@ -108,8 +116,8 @@ def _evaluated_runs(tracker: Tracker, dataset: str) -> list[Run]:
 
 def _unread(name: str, method: str) -> bool:
     """Whether a parameter is a setting that the method does not read; older versions recorded those too."""
-    stage, _, setting = name.partition(".")
-    return stage == "learn" and setting != "seed" and not reads(method, setting)
+    setting = name.removeprefix("learn.")
+    return setting not in (name, "seed") and not reads(method, setting)
 
 
 def _cell(run: Run) -> RecordedCell:
@@ -146,13 +154,10 @@ class Promotion:
 
 
 def promote(tracker: Tracker, dataset: str, candidates: Sequence[RecordedCell]) -> Promotion:
-    """Make the best eligible candidate the champion, if its risk is below the present champion's."""
+    """Make the best eligible candidate the champion, if it comes before the present one."""
     with FileLock(Store.current().locks / f"champion-{registered_name(dataset)}"):
         present = champion_of(tracker, dataset)
-        eligible = sorted(
-            (c for c in candidates if is_eligible(c)), key=lambda c: c.metrics["validation_risk"]
-        )
-        for best in eligible:
+        for best in sorted((c for c in candidates if is_eligible(c)), key=order_of_cell):
             if models := tracker.models_of(str(best.learn_run)):  # the run may be gone
                 return _decide(tracker, dataset, best, models[0], present)
         return Promotion(False, f"{dataset}: no candidate may be champion, of {len(candidates)}")
@@ -166,6 +171,12 @@ def is_eligible(cell: RecordedCell) -> bool:
 def barred(cell: RecordedCell) -> str:
     """Why a cell may not be chosen; empty if it may."""
     return why_not_chosen(cell.method, cell.metrics, cell.choices.get("reduce.labels", 0))
+
+
+def order_of_cell(cell: RecordedCell) -> Order:
+    """What may be champion comes first, then the lower risk, then the rule of ties."""
+    numbers = cell.metrics.get("validation_risk", math.inf), cell.method, cell.seed
+    return order_of(bool(barred(cell)), *numbers)
 
 
 def registered_name(dataset: str) -> str:
@@ -190,24 +201,24 @@ def _decide(
         return Promotion(True, f"{dataset}: {who} is the first champion, validation risk {risk:.3f}")
     tags = present.tags
     reigning = f"{tags.get('method')} (seed {tags.get('seed')})"
+    doubt = ""
     if tags.get("estimator") != VALIDATION_ESTIMATOR:
+        doubt = "was judged by another estimator"
+    elif may_have_seen(tags.get("method", ""), tags):
+        doubt = "may have been judged by rows that it learned from"
+    if doubt:
         _register(tracker, dataset, best, model)
-        return Promotion(
-            True,
-            f"{dataset}: {who} is the new champion, {risk:.3f}; {reigning} was judged by another estimator",
-        )
-    if may_have_seen(tags.get("method", ""), tags):
-        _register(tracker, dataset, best, model)
-        message = f"{risk:.3f}; {reigning} may have been judged by rows that it learned from"
-        return Promotion(True, f"{dataset}: {who} is the new champion, {message}")
+        return Promotion(True, f"{dataset}: {who} is the new champion, {risk:.3f}; {reigning} {doubt}")
     least = float(tags["validation_risk"])
     if tags.get("model_id") == model:
         return Promotion(False, f"{dataset}: {reigning} stays champion, validation risk {least:.3f}")
-    if risk < least:
+    ruling = order_of(False, least, tags.get("method", ""), int(tags.get("seed", 0)))
+    tie = f" ({RULE_OF_TIES})" if risk == least and reigning != who else ""
+    if order_of_cell(best) < ruling:
         _register(tracker, dataset, best, model)
-        message = f"{dataset}: {who} is the new champion, {risk:.3f} < {least:.3f} of {reigning}"
-        return Promotion(True, message)
-    return Promotion(False, f"{dataset}: {reigning} stays champion, {least:.3f} <= {risk:.3f} of {who}")
+        than = f"{risk:.3f} {'=' if tie else '<'} {least:.3f} of {reigning}{tie}"
+        return Promotion(True, f"{dataset}: {who} is the new champion, {than}")
+    return Promotion(False, f"{dataset}: {reigning} stays champion, {least:.3f} <= {risk:.3f} of {who}{tie}")
 
 
 def _register(tracker: Tracker, dataset: str, best: RecordedCell, model: str) -> None:

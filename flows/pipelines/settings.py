@@ -1,13 +1,12 @@
 """The settings of every stage of a pipeline, from what a person types."""
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from multilogger.components.errors import BadInput, short
+from multilogger.components.errors import BadInput, meant, short
 from multilogger.components.learners.methods import all_settings, reads, unread
 from multilogger.components.loggers.replay import SplitBy
 from multilogger.flows.pipelines.wiring import PipelineSettings
@@ -150,7 +149,7 @@ def _build(stage: str, values: Mapping[str, Any]) -> StageSettings:
     try:
         return STAGES[stage].settings_type.build(values)
     except BadInput as error:
-        if str(error).startswith("unknown"):  # says itself what there is to choose from
+        if stage == "import-log" or str(error).startswith("unknown"):  # it says what there is to choose from
             raise
         raise BadInput(f"bad setting of {stage}: {error}; 'multilogger stages' lists all settings") from error
     except ValidationError as error:
@@ -185,10 +184,9 @@ def _qualified(name: str, stage: str | None, stages: Sequence[str] = tuple(STAGE
         choices = " or ".join(f"{s}.{setting}" for s in owners)
         raise BadInput(f"setting {name!r} belongs to several stages; write {choices}")
     settings = {own for s in STAGES for own in STAGES[s].settings_type.described()}
-    near = difflib.get_close_matches(setting, settings, n=1)
-    guess = f"did you mean {near[0]}? " if near and near[0] != setting else ""
     raise BadInput(
-        f"unknown setting {short(name)}; {guess}'multilogger stages' lists the settings of every stage"
+        f"unknown setting {short(name)}; {meant(setting, settings)}'multilogger stages' lists the settings "
+        "of every stage"
     )
 
 

@@ -7,7 +7,7 @@ from multilogger.components.evaluation.support import FEW_EFFECTIVE_ROWS
 from multilogger.components.learners.methods import METHODS
 from multilogger.components.loggers.replay import SplitBy
 from multilogger.components.text import TextRows
-from multilogger.flows.pipelines.held_out import held_out_rows, held_out_title, plain_lines
+from multilogger.flows.pipelines.held_out import held_out_rows, held_out_title, plain_lines, risk_text
 from multilogger.flows.pipelines.wiring import roles_of
 from multilogger.tasks.dataset_files import load_loss
 from multilogger.tasks.engine.execution import Status
@@ -118,11 +118,11 @@ def _evaluation(outcomes: Mapping[str, Outcome]) -> Evaluation:
 
 def result_tables(outcomes: Mapping[str, Outcome]) -> dict[str, TextRows]:
     """What a learned policy is worth, tables by their titles."""
-    validation = {"Validation rows: estimated risk": estimate_rows(outcomes)}
+    validation, rows = "Validation rows: estimated risk", estimate_rows(outcomes)
     if (estimate := outcomes.get("estimate")) is not None:
         found = load_held_out(estimate.artifact)
-        return {held_out_title(found): held_out_rows(found)} | validation
-    return {losses_title("Test", outcomes): loss_rows(outcomes)} | validation
+        return {held_out_title(found): held_out_rows(found), f"{validation}, {risk_text(found)}": rows}
+    return {losses_title("Test", outcomes): loss_rows(outcomes), validation: rows}
 
 
 def result_lines(outcomes: Mapping[str, Outcome]) -> list[str]:

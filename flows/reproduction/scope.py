@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from multilogger.components.datasets.registry import kind_of_actions
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, meant
 from multilogger.components.learners.methods import METHODS, all_settings, reads
 from multilogger.components.learners.presets import PRESETS, preset
 from multilogger.flows.cells.runner_choice import RunnerChoice, check_seeds
@@ -102,7 +102,8 @@ def check_presets(presets: Sequence[str]) -> None:
     """Refuse a name that is no preset, also where no method would have asked for it."""
     for name in presets:
         if name not in PRESETS:
-            raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+            near = meant(name, PRESETS)
+            raise BadInput(f"unknown preset {name!r}; {near}choose one of {', '.join(PRESETS)}")
 
 
 def presets_that_matter(

@@ -11,6 +11,7 @@ from prefect.artifacts import create_markdown_artifact
 
 from multilogger.components.datasets.registry import actions_text
 from multilogger.components.errors import BadInput
+from multilogger.components.reproduction.statistics import FEW_SEEDS, FEWEST_SEEDS
 from multilogger.components.text import TextRows
 from multilogger.flows.cells.run_cells import CellsDone, run_cells
 from multilogger.flows.cells.runner_choice import DEFAULT_RUNNER, DEFAULT_WORKERS, RunnerChoice
@@ -21,7 +22,14 @@ from multilogger.flows.pipelines.wiring import OWN
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.plan import study_cells
-from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, logger_rows, study_rows
+from multilogger.flows.study.verdicts import (
+    StudiedCell,
+    chosen,
+    conclusion,
+    logger_rows,
+    study_rows,
+    units_text,
+)
 from multilogger.flows.terminal.terminal import to_markdown
 from multilogger.tasks.dataset_files import load_facts
 from multilogger.tasks.engine.progress import tick_off
@@ -87,7 +95,7 @@ def study(
             command_of(dataset, chosen_methods, seeds, preset, mirror, settings or {}),
         )
         (folder / PAGE).write_text(page, encoding="utf-8")
-        (folder / TABLE).write_text(_csv(tables[METHODS_TITLE]), encoding="utf-8")
+        (folder / TABLE).write_text(_csv(study_rows(studied)), encoding="utf-8")
         run.tracker.log_files(run.run_id, [folder / PAGE, folder / TABLE])
         failed = sum(bool(cell.result.error) for cell in studied)
         run.log_metrics({"cells": len(cells), "failed_cells": failed})
@@ -112,7 +120,7 @@ def _studied(cells: list[Cell], done: CellsDone, store: Store) -> list[StudiedCe
 
 
 def _tables(cells: list[StudiedCell]) -> dict[str, TextRows]:
-    tables: dict[str, TextRows] = {METHODS_TITLE: study_rows(cells)}
+    tables: dict[str, TextRows] = {f"{METHODS_TITLE}{units_text(cells)}": study_rows(cells)}
     best = chosen(cells)
     if best is not None and best.held_out is not None:
         tables[LOGGERS_TITLE] = logger_rows(best.held_out)
@@ -124,7 +132,8 @@ def _notes(cell: Cell, seeds: int, store: Store) -> list[str]:
     if cell.roles is not OWN:
         return [
             f"Test is the expected loss against true labels, mean of {seeds} seeds with 95 % intervals; each "
-            "seed has a log of its own."
+            "seed has a log of its own.",
+            *([FEW_SEEDS] if seeds < FEWEST_SEEDS else []),
         ]
     lookup, lines = Lookup(store), []
     if (data := lookup.find(cell.pipeline()[OWN.data])) is not None:

@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilogger.components.reproduction.results import CellResult
-from multilogger.components.reproduction.statistics import mean_over_seeds
+from multilogger.components.reproduction.statistics import FEW_SEEDS, FEWEST_SEEDS, mean_over_seeds
 from multilogger.components.text import TextRows
 from multilogger.flows.pipelines.held_out import (
     GAIN,
     difference_text,
     figure_text,
+    risk_text,
     rival_text,
     unit_of,
     verdict,
 )
+from multilogger.tasks.cell_metrics import RULE_OF_TIES, Order, order_of
 from multilogger.tasks.own_log.estimate import HeldOut
 
 
@@ -46,9 +48,10 @@ def _first(cells: Sequence[StudiedCell]) -> StudiedCell | None:
     return min(finished, key=_order, default=None)
 
 
-def _order(cell: StudiedCell) -> tuple[bool, float]:
-    """What may be chosen comes first, then the lower risk."""
-    return bool(cell.result.barred), cell.risk
+def _order(cell: StudiedCell) -> Order:
+    """The order of every choice."""
+    result = cell.result
+    return order_of(bool(result.barred), cell.risk, result.method, result.seed)
 
 
 def by_method(cells: Sequence[StudiedCell]) -> dict[str, list[StudiedCell]]:
@@ -96,7 +99,16 @@ def _over_seeds(values: Sequence[float]) -> str:
     mean = mean_over_seeds(values)
     if mean.mean is None:
         return ""
-    return f"{mean.mean:.4f}" if mean.half_width is None else f"{mean.mean:.4f} ± {mean.half_width:.4f}"
+    return f"{mean.mean:.4f}{mean.told(4)}"
+
+
+def units_text(cells: Sequence[StudiedCell]) -> str:
+    """What the columns of the table of methods are, on a person's own log; else nothing."""
+    found = next((cell.held_out for cell in cells if cell.held_out is not None), None)
+    if found is None:
+        return ""
+    test = "loss, lower" if found.reward_range is None else "reward, higher"
+    return f": test is the mean {test} is better; validation risk is the {risk_text(found)}"
 
 
 def logger_rows(found: HeldOut) -> TextRows:
@@ -124,6 +136,7 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
         lead = (
             f"{who} has the least validation risk of {policies} policies of {len(methods)} "
             f"method{'s' if len(methods) > 1 else ''}{_but(cells)}, and is the one to deploy of these."
+            f"{_tied(best, cells)}"
         )
     else:
         lead = f"{who} is the only policy."
@@ -150,6 +163,8 @@ def conclusion(cells: Sequence[StudiedCell]) -> list[str]:
         f"{found.level:.0%} bootstrap intervals over contexts, not measurements. Those of loggers are plain "
         "means of their own rows."
     )
+    if 1 < max(map(len, by_method(cells).values())) < FEWEST_SEEDS:
+        lines.append(f"{FEW_SEEDS} The intervals of test are over its rows.")
     return [*lines, *failed]
 
 
@@ -157,6 +172,15 @@ def _but(cells: Sequence[StudiedCell]) -> str:
     """How many policies had no part in the choice."""
     count = sum(bool(cell.result.barred) for cell in cells)
     return f", but for {count} that may not be chosen" if count else ""
+
+
+def _tied(best: StudiedCell, cells: Sequence[StudiedCell]) -> str:
+    """Which policies have the very same risk, and why they are not chosen."""
+    others = [c.result for c in cells if c is not best and not c.result.barred and c.risk == best.risk]
+    if not others:
+        return ""
+    who = ", ".join(f"{one.method} (seed {one.seed})" for one in others)
+    return f" {who} {'has' if len(others) == 1 else 'have'} the same: {RULE_OF_TIES}."
 
 
 def _failures(errors: Sequence[CellResult], cells: int) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 from multilogger.components.api.policy import COLUMNS_FILE
 from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.errors import BadInput
+from multilogger.components.features.row_ids import IDS
 from multilogger.components.log.unreadable import unchanged
 from multilogger.components.names import logger_name
 from multilogger.components.own_log.context_files import is_smaller_sparse
@@ -87,6 +88,8 @@ def _tell(found: Survey, written: Written) -> None:
         say(column.sentence)
     if len(found.columns.columns) > 20:
         say(f"... and {len(found.columns.columns) - 20} columns more, all in {COLUMNS_FILE}")
+    for name in found.ids:
+        say(f"{name}: another value in nearly every row, which looks like an id: {IDS} of --features")
     rows: Any = found.rows.sum(axis=1)
     for name, count, logged in zip(found.loggers, rows, found.logged, strict=True):
         if logged < count:

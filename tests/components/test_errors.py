@@ -1,10 +1,16 @@
 """What a message shows of an address."""
 
 import pickle
+import re
+from collections.abc import Callable
 
 import pytest
 
-from multilogger.components.errors import BadInput, without_secrets
+from multilogger.components.datasets.registry import find_dataset
+from multilogger.components.errors import BadInput, meant, without_secrets
+from multilogger.components.learners.methods import find_method
+from multilogger.flows.reproduction.scope import check_presets
+from multilogger.tasks.learn_settings import LearnSettings
 
 SHOWN = {
     "https://anna:geheim@host/x": "https://***@host/x",
@@ -56,3 +62,20 @@ def test_a_refusal_is_one_short_line_whatever_came() -> None:
     assert line.endswith("and more; drop the row")
     assert "\n" not in line
     assert str(BadInput("two  blanks stay")) == "two  blanks stay"
+
+
+def test_what_a_misspelt_name_may_have_meant() -> None:
+    known = ["balanced", "Click", 3]
+    assert meant("balancd", known) == "did you mean 'balanced'? "
+    assert meant("click", known) == "did you mean 'Click'? "
+    assert meant("balanced", known) == meant("zzz", known) == meant("", known) == ""
+    doors: list[tuple[Callable[[], object], str]] = [
+        (lambda: find_method("balancd"), "did you mean 'balanced'? choose one of"),
+        (lambda: find_dataset("digts"), "did you mean 'digits'? choose one of"),
+        (lambda: check_presets(["tund"]), "did you mean 'tuned'? choose one of"),
+        (lambda: LearnSettings.build({"method": "dmm"}), "did you mean 'dm'? choose one of"),
+        (lambda: LearnSettings.build({"preset": "papr"}), "did you mean 'paper'? choose one of"),
+    ]
+    for refused, said in doors:
+        with pytest.raises(BadInput, match=re.escape(said)):
+            refused()

@@ -16,17 +16,19 @@ from multilogger.components.actions.arrays import Actions, Matrix, Vector
 from multilogger.components.actions.space import SPACES
 from multilogger.components.checks.batches import CheckBatch, LogFacts
 from multilogger.components.checks.check import check
+from multilogger.components.checks.disk.context_ids import ContextIds
 from multilogger.components.checks.disk.first_pass import FirstPass, Found
-from multilogger.components.checks.disk.row_ids import RowIds
-from multilogger.components.checks.findings import Finding, in_order
+from multilogger.components.checks.findings import Finding, id_findings, in_order, unlogged_finding
 from multilogger.components.checks.report import LogReport
 from multilogger.components.estimators.checks import check_losses
 from multilogger.components.features.encode import finite_numbers
 from multilogger.components.features.frames import Rows, is_time, is_word
+from multilogger.components.features.row_ids import RowIds
 from multilogger.components.log.checks import checked_actions
 from multilogger.components.log.files import is_list
 from multilogger.components.log.keys import feature_keys, mixed
 from multilogger.components.log.unreadable import unchanged
+from multilogger.components.loss_text import loss_text
 from multilogger.components.own_log.estimated import estimated_line, estimated_share
 from multilogger.components.own_log.mapping import Wanted, resolve
 from multilogger.components.own_log.read_rows import (
@@ -54,7 +56,7 @@ class LogOnDisk:
         self._source, path = source, source.source.path
         self._mapping = m = resolve(wanted, source.schema, path, look=True)
         check_same_columns(source, m)
-        self._stated, self.ids = stated_by(source, stated), RowIds(())
+        self._stated, self.ids, self.of_contexts = stated_by(source, stated), RowIds(()), ContextIds()
         self._validation = "validation" if "validation" in source.names else None
         self._found = self._first_pass()
         size = self._found.size
@@ -69,9 +71,9 @@ class LogOnDisk:
             max_loss=self._most,
             contexts_known=m.context is not None,
             all_propensities=bool(m.propensities),
-            policies_known=True,  # nobody asks files for policies
             time_edges=self._found.edges,
             words="reward" if m.is_reward else "loss",
+            loss=loss_text((self._high - self._most, self._high) if m.is_reward else None, m.loss),
             unlogged=self._found.unlogged,
         )
 
@@ -87,6 +89,7 @@ class LogOnDisk:
     def batches(self) -> Iterator[CheckBatch]:
         more = [self._validation] if self._validation else []
         self.ids = RowIds(tuple(name for name in self._mapping.features if name != self._mapping.time))
+        self.of_contexts = ContextIds()
         for rows in self._source.batches([*self._mapping.named, *self._mapping.features, *more]):
             self.ids.add(rows)
             yield self._batch(rows)
@@ -167,8 +170,11 @@ class LogOnDisk:
 
     def _features(self, rows: Rows) -> NDArray[np.float32]:
         parts = [feature_of(rows, name) for name in self._mapping.features]
+        found = np.hstack(parts or [np.zeros((len(rows), 0))])
         with np.errstate(over="ignore"):
-            return np.hstack(parts or [np.zeros((len(rows), 0))]).astype(np.float32)
+            if self._mapping.context is not None and parts:
+                self.of_contexts.add(context_keys(rows, self._mapping), found, rows)
+            return found.astype(np.float32)
 
     def _contexts(self, rows: Rows, x: NDArray[np.float32]) -> NDArray[np.uint64]:
         if self._mapping.context is None and x.shape[1]:
@@ -202,8 +208,7 @@ def check_files(
             remedy = "log the probability at the time of the action"
             found.append(Finding("propensities-estimated", "note", estimated_line(share), share, remedy))
         if log.missing:
-            what = f"{log.missing:.0%} of the rows have no propensity; the share of the action stands in here"
-            remedy = "'learn' and 'study' estimate it and say so; better log it at the time of the action"
-            found.append(Finding("propensities-missing", "mend", what, log.missing, remedy))
+            found.append(unlogged_finding(log.missing))
         report = check(log, policy_findings=found, advance=advance)
-        return replace(report, findings=in_order([*report.findings, *log.ids.findings()]))
+        more = [*id_findings(log.ids.shares), *log.of_contexts.findings()]
+        return replace(report, findings=in_order([*report.findings, *more]))

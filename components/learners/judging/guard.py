@@ -47,7 +47,7 @@ class Guard:
 
     `gain` is how much less the policy loses by estimate, with its standard error; NaN where nothing can be
     said. It may be less by `untold`, of which no row tells. `adds` says that it rests on a loss that adds up
-    over labels, `seen` that it is of contexts that the policy learned from.
+    over labels, `seen` that it is of contexts that the policy learned from. Losses lie in [0, `max_loss`].
     """
 
     logger: int
@@ -59,6 +59,12 @@ class Guard:
     rows: int
     adds: bool
     seen: bool = False
+    max_loss: float = math.inf
+
+    @property
+    def impossible(self) -> bool:
+        """Whether the estimate of the policy's own loss is no loss that there can be."""
+        return not 0.0 <= self.mean_loss - self.gain <= self.max_loss
 
     @property
     def worse(self) -> bool:
@@ -89,6 +95,13 @@ class Guard:
         name = name or logger_name(self.logger)
         rest = ", if the loss adds up over labels" if self.adds else ""
         rest += ", at contexts that it learned from" if self.seen else ""
+        largest = "" if math.isinf(self.max_loss) else f" to {self.max_loss:g}"
+        outside = f"it is {self.mean_loss - self.gain:.3f}, outside of the possible 0{largest}"
+        if self.worse and self.impossible:
+            return (
+                f"worse than {name} on its own estimate of the loss, though {outside}, so not to be "
+                f"trusted{rest}; keep {name}, or learn with auto"
+            )
         if self.worse:
             return (
                 f"worse than {name} on its own estimate: {method} loses {-self.gain:.3f} more than its "
@@ -100,6 +113,11 @@ class Guard:
                 f"of {self.rows:,}): nothing is known of it; keep {name}, or learn with auto"
             )
         if self.in_doubt:
+            if self.impossible:
+                return (
+                    f"{method} is not shown to be better than {name}: its own estimate of the loss is not to "
+                    f"be trusted, as {outside}{rest}; auto has a guarantee"
+                )
             untold = f", and no row tells of {self.untold:.3f}" if self.untold > 0 else ""
             return (
                 f"{method} is not shown to be better than {name}: it loses {self.gain:.3f} less than its "
@@ -140,7 +158,8 @@ def guard(log: LearnerLog, logits: Matrix, p: Matrix | None, blind: Matrix | Non
         gain = Gain(math.nan, math.nan)
     else:
         gain = reward_gain(judged, 0, best)
-    return Guard(best, mean, *gain, effective, int(judged.rows.sum()), adds, seen)
+    rows, most = int(judged.rows.sum()), float(log.space.largest_loss)
+    return Guard(best, mean, *gain, effective, rows, adds, seen, most)
 
 
 def _speak(judged: Judged) -> bool:

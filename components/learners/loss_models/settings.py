@@ -89,8 +89,8 @@ class LossModelSettings(NetworkSettings, ClipSettings):
         Choice: as many as make 3,400 steps, but no more than `most_epochs`: the more contexts there are, the
         more does a pass teach.
         """
-        steps = max(FEWEST_EPOCHS, round(STEPS * self.batch_of(contexts) / contexts))
-        return min(self.most_epochs, steps)
+        enough = max(FEWEST_EPOCHS, round(STEPS * self.batch_of(contexts) / contexts))
+        return min(self.most_epochs, enough)
 
     def resolved(self, contexts: int) -> Self:
         """The same with what follows from the number of contexts."""

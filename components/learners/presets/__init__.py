@@ -1,7 +1,7 @@
 """Settings by preset, dataset and method: as printed, the printed objective with our network, and ours."""
 
 from multilogger.components.datasets.registry import DATASETS
-from multilogger.components.errors import BadInput
+from multilogger.components.errors import BadInput, meant
 from multilogger.components.learners.methods import find_method
 from multilogger.components.learners.presets import auto, paper, printed_objective, tuned
 from multilogger.components.learners.presets.table import Row, look_up
@@ -22,7 +22,7 @@ def preset(name: str, dataset: str, method: str, space: str | None = None) -> Se
     `space` names the actions of a dataset that is not registered; label vectors unless it is given.
     """
     if name not in PRESETS:
-        raise BadInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+        raise BadInput(f"unknown preset {name!r}; {meant(name, PRESETS)}choose one of {', '.join(PRESETS)}")
     find_method(method)
     known = DATASETS[dataset].actions if dataset in DATASETS else "labels"
     return look_up(PRESETS[name], dataset, method, space or known)

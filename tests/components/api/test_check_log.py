@@ -58,7 +58,7 @@ def test_what_a_log_does_without(replayed: ml.BanditLog) -> None:
     )
     report = bare.check()
     codes = [one.code for one in report.findings if one.severity == "note"]
-    assert codes[-3:] == ["no-other-propensities", "no-contexts", "no-logger-policies"]
+    assert codes[-2:] == ["no-other-propensities", "no-contexts"]
     assert "a uniform policy over the logger" in str(report)
 
 

@@ -151,5 +151,8 @@ def test_recalibration_moves_estimates_and_leaves_logged_ones(
 def test_check_of_a_log_without_propensities_says_so_first(bare: ml.BanditLog) -> None:
     found = bare.check()
     assert found.safe
-    assert found.mend[0].startswith("900 of 900 rows have no propensity; those shown are estimated: log.est")
-    assert any("are estimated, not logged" in line for line in found.notes)
+    assert found.mend[0].startswith(
+        "100% of the rows have no propensity; the share of the action stands in here"
+    )
+    assert not any("are estimated, not logged" in line for line in found.notes)
+    assert any("are estimated, not logged" in line for line in bare.estimate_propensities().check().notes)

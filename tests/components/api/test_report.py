@@ -88,6 +88,17 @@ def test_the_report(report: ml.EvaluationReport) -> None:
     assert next(axes.get_xlabel() for axes in figure.axes) == "estimated risk (lower is better)"
 
 
+def test_an_estimate_by_the_rows_that_were_learned_from_is_said_to_be_optimistic(
+    report: ml.EvaluationReport, one_of: ml.BanditLog
+) -> None:
+    assert any("so the estimate is optimistic" in line for line in report.warnings)
+    train, test = one_of.split(test=0.3, seed=0)
+    policy = ml.Naive(epochs=1, hidden=(4,)).fit(train).policy_
+    assert not any("optimistic" in line for line in ml.evaluate(policy, test, bootstrap=100).warnings)
+    warned = str(ml.evaluate(policy, one_of, bootstrap=100))
+    assert warned.startswith("Warning: the policy was learned from ")
+
+
 def test_rewards_are_told_beside_losses(fitted: ml.Learner, replayed: ml.BanditLog) -> None:
     log = replace(replayed, reward_range=(-1.0, 5.0))
     frame = ml.evaluate(fitted, log, bootstrap=100).to_pandas()

@@ -10,16 +10,66 @@ import pyarrow as pa
 import pytest
 
 import multilogger as ml
-from multilogger.components.checks.disk import log_on_disk, row_ids
+from multilogger.components.checks.disk import context_ids, log_on_disk
 from multilogger.components.checks.report import LogReport
 from multilogger.components.errors import BadInput
+from multilogger.components.features import row_ids
 from multilogger.components.features.frames import Rows
 from multilogger.components.own_log.find_source import find_source
 from multilogger.components.own_log.mapping import Wanted as Columns
+from tests.tasks.own_log.shop import shop_frame
 
 
 def check_files(path: Path, columns: Columns) -> LogReport:
     return log_on_disk.check_files(find_source(str(path)).open(), columns)
+
+
+@pytest.mark.parametrize("most", [200_000, 20])
+def test_contexts_have_one_set_of_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, most: int
+) -> None:
+    """learn refuses such a log, so check has to find it; also where it remembers few of the contexts."""
+    monkeypatch.setattr(context_ids, "MOST_KEYS", most)
+    frame = shop_frame(600)
+    frame["visit"] = rng.permutation(300)[np.arange(600) % 300]
+    columns = replace(OF_SHOP, context="visit", features=("user_*", "at"))
+    for name in ("user_age", "user_country", "user_member", "at"):
+        frame[name] = frame[name].groupby(frame["visit"]).transform("first")
+    frame.to_parquet(tmp_path / "good.parquet")
+    assert "context-features" not in codes(check_files(tmp_path / "good.parquet", columns))
+    frame.loc[300:, "at"] += pd.Timedelta(seconds=1)  # too little for 32 bits
+    frame[:300].to_parquet(tmp_path / "bad-0.parquet")
+    frame[300:].to_parquet(tmp_path / "bad-1.parquet")
+    report = check_files(tmp_path / "bad-*.parquet", columns)
+    found = next(one for one in report.findings if one.code == "context-features")
+    assert (found.severity, report.safe) == ("unsafe", False)
+    assert found.figure == 1.0
+    assert "such as bad-1.parquet, row " in found.what
+
+
+@pytest.mark.parametrize("missing", ["old", "nobody", "everybody"])
+def test_files_and_memory_say_the_same_of_what_a_user_has(tmp_path: Path, missing: str) -> None:
+    """Ids, gaps in features and propensities that were not logged; nothing is estimated unless asked."""
+    frame = shop_frame(600).assign(user_id=[f"u{i}" for i in range(600)])
+    frame["pscore"] = frame["pscore"].mask((frame["policy"] == missing) | (missing == "everybody"))
+    frame.to_parquet(tmp_path / "log.parquet")
+    names = ["user_age", "user_country", "user_member", "user_id"]
+    memory = ml.BanditLog.from_pandas(
+        frame, action="item_id", reward="click", propensity="pscore", logger="policy", features=names
+    ).check()
+    disk = check_files(tmp_path / "log.parquet", replace(OF_SHOP, features=("user_*",)))
+    assert {one.line for one in memory.findings} == {one.line for one in disk.findings}
+    assert {"id-features", "missing-values"} <= set(codes(disk))
+    assert ("propensities-missing" in codes(memory)) == (missing != "nobody")
+    assert "propensities-estimated" not in codes(memory)
+    assert memory.loggers[0].propensities == pytest.approx(disk.loggers[0].propensities)
+
+
+def codes(report: LogReport) -> list[str]:
+    return [one.code for one in report.findings]
+
+
+OF_SHOP = Columns(action=("item_id",), reward="click", propensity="pscore", logger="policy")
 
 
 def frame_of(log: ml.BanditLog) -> pd.DataFrame:
@@ -49,7 +99,7 @@ def test_the_same_findings_from_files_and_from_memory(worlds: ModuleType, tmp_pa
     frame[:1000].to_parquet(tmp_path / "a.parquet")
     frame[1000:].to_parquet(tmp_path / "b.parquet")
     disk, memory = check_files(tmp_path, COLUMNS), log.check()
-    wanted = [one.code for one in memory.findings if one.code != "no-logger-policies"]
+    wanted = [one.code for one in memory.findings]
     assert [one.code for one in disk.findings] == wanted
     assert disk.actions == ("jam", "rum", "sea", "tea", "zinc")
     for here, there in zip(disk.loggers, memory.loggers, strict=True):
@@ -96,7 +146,7 @@ def test_missing_propensities_are_told_and_what_stands_in_is_not_blamed(
         (Columns(), "has no column 'action', what was done; name one of its own with --action"),
         (
             Columns(action=("item",), reward="clicks"),
-            "has no column 'clicks'; name one of its own with --reward",
+            "has no column 'clicks'; did you mean 'click'? name one of its own with --reward",
         ),
         (Columns(action=("item",), features=("shop_*",)), "name it with --reward or --loss"),
         (
@@ -158,5 +208,5 @@ def test_ids_are_counted_within_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.add(Rows(pa.table({"id": ids})))
         for _ in range(2):
             twice.add(Rows(pa.table({"id": ids})))
-    assert [one.figure for one in seen.findings()] == [1.0]
-    assert not list(twice.findings())
+    assert seen.shares == {"id": 1.0}
+    assert not twice.shares

@@ -96,6 +96,8 @@ def test_thin_data_stays_sparse(tmp_path: Path) -> None:
     [
         ("0 1:1\n", 2, "tiny.svm.bz2 has 1 rows where tiny has 2"),
         ("3 1:1\n", None, r"row 1: label 3 is outside 0\.\.2; labels count from 0"),
+        ("1 1:1\n3 1:1\n", None, r"number; if each row has one class, give --actions one-of --classes 3$"),
+        ("1,2 1:1\n3 1:1\n", None, r"and --labels gives their number$"),
         ("0 1:1\n-1 1:1\n", None, r"row 2: label -1 is outside 0\.\.2"),
         ("0.5 1:1\n", None, r"row 1: label 0.5 is outside 0\.\.2"),
         ("nan 1:1\n", None, r"row 1: label nan is outside"),

@@ -1,6 +1,7 @@
 """Columns of mixed kinds to features: learned from a log, the same for frames and batches, and kept."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def table(**changes: Any) -> pa.Table:
 
 
 def learned(names: list[str], limits: Limits | None = None, **changes: Any) -> FeatureColumns:
-    return learn_columns(Rows(table(**changes)), names, limits)
+    return learn_columns(Rows(table(**changes)), names, limits).columns
 
 
 def test_numbers_take_the_mean_and_say_what_is_missing() -> None:
@@ -217,3 +218,32 @@ def test_two_columns_of_one_name() -> None:
         BadInput, match="the frame has 2 columns that are called 'age'; give each its own name"
     ):
         to_arrow(pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["age", "age"]))
+
+
+def test_the_warning_of_unseen_values_points_to_who_gave_them() -> None:
+    """Whatever of the package stands between."""
+    frame = pd.DataFrame({"item": ["jam", "tea"] * 20, "click": [0, 1] * 20, "land": ["de", "fr"] * 20})
+    log = ml.BanditLog.from_pandas(frame.assign(pscore=0.5), action="item", reward="click", features="land")
+    policy = ml.Naive(epochs=1, hidden=(4,)).fit(log)
+    new = frame.head(2).assign(land="it", pscore=0.5)
+    for give in (
+        lambda: policy.predict_proba(new),
+        lambda: policy.policy_.decide(new, 0),
+        lambda: ml.BanditLog.from_pandas(new, action="item", reward="click", features=log.columns),
+    ):
+        with pytest.warns(UnseenValues) as caught:
+            give()
+        assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.array([["de"], ["fr"]]), "features themselves, numbers alone (could not convert string to float"),
+        (np.array([[None], [{}]], dtype=object), "give raw columns as a data frame with their names"),
+        (np.zeros((1, 1, 1)), "an array of features is (rows, features), got shape (1, 1, 1); reshape it"),
+    ],
+)
+def test_an_array_that_holds_no_features(x: np.ndarray, message: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(message)):
+        FeatureColumns.numbered(1)(x)

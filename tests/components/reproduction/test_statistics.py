@@ -15,6 +15,8 @@ def test_interval_by_hand() -> None:
 
 
 def test_one_number_has_a_mean_and_no_interval() -> None:
+    assert mean_over_seeds([2.0, 3.0]).told(3) == ""
+    assert mean_over_seeds([2.0, 3.0, 4.0]).told(3) == " ± 2.484"
     sample = mean_over_seeds([2.5])
     assert (sample.mean, sample.low, sample.high, sample.half_width) == (2.5, None, None, None)
     assert p_value(sample, 0.0) is None

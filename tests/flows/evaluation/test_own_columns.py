@@ -1,6 +1,8 @@
 """`check` and `evaluate` of own logs: any columns, CSV and Parquet, folders, globs, a file of options."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from multilogger.components.errors import BadInput
 from multilogger.flows.cli.log_options import log_settings
 from multilogger.flows.evaluation.check import check_logs
 from multilogger.flows.evaluation.evaluate import Evaluated, EvaluateOptions, evaluate_on_logs
+from multilogger.flows.evaluation.which_rows import ITS_OWN_ROWS
 
 COLUMNS: dict[str, Any] = {
     "action": ["item"], "reward": "click", "propensity": "pscore", "logger": "policy", "features": ["user_*"],
@@ -69,6 +72,8 @@ def test_every_kind_of_files_is_one_log(logs: Path, where: str) -> None:
     assert f"{ROWS} rows" in str(report)
     done, usual = evaluated(logs, f"{logs}/{where}", **COLUMNS), evaluated(logs, f"{logs}/parquet", **COLUMNS)
     assert done.result.rows == ROWS
+    assert done.source.loss == "expected loss = 1 - click, lower is better"
+    assert "mean loss: expected loss = 1 - click, lower is better)" in str(report)
     assert done.result.estimates == usual.result.estimates
 
 
@@ -138,7 +143,11 @@ def test_under_a_policy_csv_is_held_as_parquet_is(logs: Path) -> None:
         ("none", {}, "there is no file or folder"),
         ("csv/*.parquet", {}, "no files of Parquet or CSV"),
         (".", {}, "has both Parquet and CSV files"),
-        ("csv", {"reward": "clicks"}, "has no column 'clicks'; name one of its own with --reward"),
+        (
+            "csv",
+            {"reward": "clicks"},
+            "has no column 'clicks'; did you mean 'click'? name one of",
+        ),
         ("csv", {"loss": "click"}, "the outcome came twice, as --reward and --loss"),
     ],
 )
@@ -149,23 +158,33 @@ def test_what_cannot_be_read(logs: Path, where: str, changed: dict[str, Any], me
             call(log_settings(f"{logs}/{where}", given))
 
 
-@pytest.mark.parametrize(
-    ("propensity", "message"),
-    [
-        (None, "has no propensities; name their column with --propensity"),
-        ("pscore", "row 3: 'pscore' (propensity)"),
-    ],
-)
-def test_an_estimate_needs_every_propensity(
-    logs: Path, tmp_path: Path, propensity: str | None, message: str
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("logged", ["none", "some", "rest in a table"])
+def test_propensities_that_are_missing_are_estimated_as_python_does_it(
+    logs: Path, tmp_path: Path, kind: str, logged: str
 ) -> None:
-    frame = pd.read_parquet(logs / "parquet" / "0.parquet").astype({"pscore": float})
-    frame.loc[3, "pscore"] = np.nan
-    kept = frame if propensity else frame.drop(columns="pscore")
-    kept.to_parquet(tmp_path / "log.parquet")
-    given = {name: value for name, value in COLUMNS.items() if name != "propensity" or propensity}
-    with pytest.raises(BadInput, match=re.escape(message)):
-        evaluated(logs, str(tmp_path / "log.parquet"), **given)
+    frame = pd.concat([pd.read_parquet(logs / "parquet" / f"{part}.parquet") for part in (0, 1)])
+    frame["pscore"] = frame["pscore"].mask((frame["policy"] == "old").to_numpy() | (logged == "none"))
+    given = dict(COLUMNS)
+    if logged == "none":
+        frame = frame.drop(columns="pscore")
+        del given["propensity"]
+    if logged == "rest in a table":
+        frame = frame.assign(p_new=0.3, p_old=1 / 3).drop(columns="pscore")
+        frame["p_new"] = frame["p_new"].mask(frame["policy"] == "new")
+        del given["propensity"]
+        given["propensities"] = ["p_new", "p_old"]
+    path = tmp_path / f"log.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    done = evaluated(logs, str(path), **given)
+    policy = ml.load_policy(logs / "policy")
+    named = {name: value[0] if name == "action" else value for name, value in given.items()}
+    log = ml.BanditLog.from_pandas(frame, **named | {"features": policy.columns})
+    by_hand = ml.evaluate(policy, log.estimate_propensities(seed=0), bootstrap=100)
+    found = {one.name: one.value for one in done.result.estimates}
+    assert found["naive"] == pytest.approx(by_hand.estimates["naive"].value, rel=1e-5)
+    assert found["balanced-sn"] == pytest.approx(by_hand.estimates["balanced-sn"].value, rel=1e-5)
+    assert "of the propensities under every logger are estimated" in " ".join(done.notes)
 
 
 def test_estimated_propensities_are_said(logs: Path, tmp_path: Path) -> None:
@@ -182,6 +201,25 @@ def test_estimated_propensities_are_said(logs: Path, tmp_path: Path) -> None:
     )
     assert any(said in note for note in evaluate_on_logs(options).notes)
     assert not any(said in note for note in evaluated(logs, f"{logs}/csv", **COLUMNS).notes)
+
+
+def test_the_files_that_a_policy_was_learned_from_are_known_again(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the digest in the manifest of the import, which the manifest of the policy names by its key."""
+    monkeypatch.setenv("MULTILOGGER_HOME", str(tmp_path))
+    shutil.copytree(logs / "policy", tmp_path / "policy")
+    (tmp_path / "policy" / "manifest.json").write_text('{"inputs": {"data": {"key": "abc"}}, "files": {}}')
+    imported = tmp_path / "artifacts" / "import-log" / "abc" / "manifest.json"
+    warned: list[bool] = []
+    for digest in (log_settings(f"{logs}/parquet", COLUMNS).found_digest(), "another", None):
+        imported.parent.mkdir(parents=True, exist_ok=True)
+        imported.write_text(json.dumps({"settings": {"digest": digest}}))
+        done = evaluated(tmp_path, f"{logs}/parquet", **COLUMNS)
+        warned.append(ITS_OWN_ROWS in done.result.warnings)
+    imported.unlink()
+    warned.append(ITS_OWN_ROWS in evaluated(tmp_path, f"{logs}/parquet", **COLUMNS).result.warnings)
+    assert warned == [True, False, False, False]
 
 
 def test_no_log_is_named() -> None:

@@ -90,7 +90,7 @@ def write_run(
 
 
 def test_one_row_a_method_with_means_over_seeds(tracker: Tracker) -> None:
-    """t(0.975, 1) = 12.706: values 1 and 2 have mean 1.5 and standard error 0.5.
+    """t(0.975, 2) = 4.303: values 1, 2 and 3 have mean 2 and standard error 0.577; two have no interval.
 
     Runs of older versions have every setting, tau too, which these methods do not read: it is not shown.
     """
@@ -100,10 +100,17 @@ def test_one_row_a_method_with_means_over_seeds(tracker: Tracker) -> None:
     write_run(tracker, "naive", 0, 3.0, clip=2.0)
     write_run(tracker, "naive", 0, 1.2)
     write_run(tracker, "naive", 1, 0.1, status="FAILED")
+    two = compare(tracker, "digits")
+    assert [row["EXP"] for row in two.rows] == ["1.200", "1.500", "3.000"]
+    assert two.title.endswith(
+        "Means over fewer than 3 seeds have no interval: so few do not tell the spread."
+    )
+    write_run(tracker, "weighted", 2, 3.0)
+    assert "fewer than" not in compare(tracker, "digits").title
     rows = compare(tracker, "digits").rows
     assert [(row["method"], row[CHANGED], row["seeds"], row["EXP"]) for row in rows] == [
         ("naive", "", "1", "1.200"),
-        ("weighted", "", "2", "1.500 ± 6.353"),
+        ("weighted", "", "3", "2.000 ± 2.484"),
         ("naive", "clip=2.0", "1", "3.000"),
     ]
     assert rows[1]["best run"] == best[:12]
@@ -226,6 +233,15 @@ def test_a_champion_that_knew_the_rows_that_judged_it_gives_way(tracker: Tracker
     tracker.client.delete_model_version_tag("multilogger-digits", champion.version, "validation_seen")
     given = champion_by(tracker, "weighted", 0.5, seen=None)
     assert given.message.endswith("0.500; dm (seed 0) may have been judged by rows that it learned from")
+
+
+def test_of_equal_risks_one_rule_says_who_is_champion(tracker: Tracker) -> None:
+    """The one that a study calls the one to deploy, whoever came first."""
+    assert champion_by(tracker, "auto", 0.3, seen=0.0).changed
+    given = champion_by(tracker, "dm", 0.3, seen=0.0)
+    assert "dm (seed 0) is the new champion, 0.300 = 0.300 of auto (seed 0) (of equal risks" in given.message
+    stays = champion_by(tracker, "auto", 0.3, seen=0.0)
+    assert "dm (seed 0) stays champion, 0.300 <= 0.300 of auto (seed 0) (of equal risks" in stays.message
 
 
 @pytest.mark.usefixtures("store_root")

@@ -38,7 +38,7 @@ def test_bare_name_belongs_to_the_named_stage_first() -> None:
         (["C"], "--set takes key=value, got 'C'"),
         (["colour=red"], "unknown setting 'colour'; 'multilogger stages' lists"),
         (["replay.C=1"], "unknown setting 'replay.C'; 'multilogger stages' lists"),
-        (["fractoin=1"], "unknown setting 'fractoin'; did you mean fraction\\? 'multilogger stages' lists"),
+        (["fractoin=1"], "unknown setting 'fractoin'; did you mean 'fraction'\\? 'multilogger stages' lists"),
         (["seed=1"], "belongs to several stages; write train-loggers.seed or replay.seed"),
         (["C=-1"], "bad setting train-loggers.C: input should be greater than 0, got -1"),
         (["C=strong"], "bad setting train-loggers.C: .*, got 'strong'"),

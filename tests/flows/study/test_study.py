@@ -17,7 +17,7 @@ from multilogger.flows.pipelines.registered_logs import registered_logs, with_re
 from multilogger.flows.study.command import command_of
 from multilogger.flows.study.page import study_page
 from multilogger.flows.study.plan import study_cells
-from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, study_rows
+from multilogger.flows.study.verdicts import StudiedCell, chosen, conclusion, study_rows, units_text
 from multilogger.flows.terminal.terminal import Terminal
 from multilogger.tasks.engine.store import Store
 from multilogger.tasks.own_log.estimate import HeldOut, WithInterval
@@ -60,7 +60,7 @@ def test_from_a_log_to_a_champion(cli: Cli, store_root: Path, tmp_path: Path) ->
         "study", "--logs", str(tmp_path / "shop.parquet"), "--reward", "clicks", "--action", "item_id"
     )
     assert refused.returncode == 2
-    assert "has no column 'clicks'; name one of its own with --reward" in refused.stderr
+    assert "has no column 'clicks'; did you mean 'click'? name one of its own with --reward" in refused.stderr
 
 
 def test_a_wrong_input_of_all_cells_is_that_of_the_command(typed: Cli, tmp_path: Path) -> None:
@@ -171,6 +171,42 @@ def test_what_may_not_be_champion_is_not_the_one_to_deploy() -> None:
     ]
     assert chosen([barred]) is None
     assert conclusion([barred])[0] == "No policy may be chosen; the table says why."
+
+
+def test_rewards_and_losses_are_told_apart_beside_each_other() -> None:
+    cells = [studied("dr", 0, 0.3, held_out(-0.2, -0.1))]
+    assert units_text(cells) == (
+        ": test is the mean reward, higher is better; validation risk is the expected loss = "
+        "(2 - reward) / 2, lower is better"
+    )
+    losses = held_out(-0.2, -0.1).model_copy(update={"reward_range": None})
+    assert units_text([studied("dr", 0, 0.3, losses)]).startswith(": test is the mean loss, lower is better;")
+    assert held_out_lines(cells[0].held_out or losses)[1].endswith("lower is better.)")
+    assert units_text([StudiedCell(cells[0].result)]) == ""
+
+
+def test_two_seeds_say_nothing_of_their_spread() -> None:
+    cells = [studied("dr", seed, 0.3, held_out(-0.2, -0.1 + seed / 50)) for seed in range(3)]
+    assert ["±" in study_rows(cells[:n])[0]["mean over seeds"] for n in (1, 2, 3)] == [False, False, True]
+    assert ["fewer than 3 seeds" in " ".join(conclusion(cells[:n])) for n in (1, 2, 3)] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_of_equal_risks_the_same_one_is_chosen_whatever_the_order() -> None:
+    """auto may choose what dm gives: the table, the conclusion and the champion must name one of them."""
+    good = held_out(-0.2, -0.1)
+    cells = [studied("auto", 1, 0.3, good), studied("dm", 1, 0.3, good), studied("dm", 2, 0.3, good)]
+    for order in (cells, cells[::-1]):
+        best = chosen(order)
+        assert best is not None
+        assert (best.result.method, best.result.seed) == ("dm", 1)
+        assert [row["method"] for row in study_rows(order)] == ["dm", "auto"]
+        assert "the one to deploy of these." in conclusion(order)[0]
+        assert "have the same: of equal risks auto comes after what it chooses from" in conclusion(order)[0]
+    assert "the same" not in conclusion([studied("dm", 0, 0.3, good), studied("auto", 0, 0.4, good)])[0]
 
 
 @pytest.mark.parametrize(

@@ -183,8 +183,8 @@ def changed(column: str, row: int, value: object) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("frame", "changes", "message"),
     [
-        (FRAME, {"action": "item"}, "has no column 'item', what was done; name one of its own with --action"),
-        (FRAME, {"reward": "clicks"}, "has no column 'clicks'; name one of its own with --reward"),
+        (FRAME, {"action": "item"}, "has no column 'item', what was done; did you mean 'item_id'?"),
+        (FRAME, {"reward": "clicks"}, "has no column 'clicks'; did you mean 'click'? name one of"),
         (FRAME, {"reward": None}, "has no column of rewards or losses; name it with --reward or --loss"),
         (FRAME, {"features": "users_*"}, "is called 'users_*' (--features), it has user_age"),
         (FRAME, {"features": ""}, "has no features, neither a column 'x' nor x0, x1, ...; name them with"),

@@ -151,3 +151,22 @@ def test_every_learner_but_those_that_know_has_one(log: TrainingLog, quick: Ever
     learned = learn("weighted", log, quick.of("weighted"), 0)
     assert learned.guard == guard(log, learned.policy.logits(log.x), None)
     assert learn("full-information", log, quick.of("full-information"), 0).guard is None
+
+
+@pytest.mark.parametrize(
+    ("gain", "error", "said"),
+    [
+        (0.7, 0.5, "is not to be trusted, as it is -0.200, outside of the possible 0 to 1; auto has"),
+        (
+            -0.7,
+            0.5,
+            "worse than old on its own estimate of the loss, though it is 1.200, outside of the possible",
+        ),
+        (0.3, 0.5, "it loses 0.300 less than its 0.500 on its own estimate"),
+        (-0.3, 0.5, "naive loses 0.300 more than its 0.500; keep old"),
+    ],
+)
+def test_no_loss_is_quoted_that_cannot_be(gain: float, error: float, said: str) -> None:
+    assert said in str(
+        Guard(0, 0.5, gain, error, 0.0, 900.0, 1000, adds=False, max_loss=1.0).line("naive", "old")
+    )

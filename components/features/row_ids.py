@@ -1,16 +1,16 @@
 """Features that are an id of the row: words or whole numbers that hardly come again."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multilogger.components.checks.findings import Finding, some
 from multilogger.components.features.frames import Rows, is_word
 from multilogger.components.log.keys import Keys, id_keys
 
 MOST_KEYS = 50_000  # of a column in memory
+IDS = "an id says nothing of rows to come; leave it out"
 FEWEST_ROWS = 100
 NEARLY_ALL = 0.95  # different values a row
 
@@ -43,9 +43,9 @@ class _Kept:
 
 
 class RowIds:
-    """Looks for them in the columns of words and whole numbers of a log on disk."""
+    """Looks for them in the columns of words and whole numbers."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         self._kept = {name: _Kept() for name in names}
 
     def add(self, rows: Rows) -> None:
@@ -56,17 +56,11 @@ class RowIds:
                 column = rows.column(name, "features").combine_chunks().drop_null()
                 kept.add(id_keys(column, name))
 
-    def findings(self) -> Iterator[Finding]:
-        shares = {
+    @property
+    def shares(self) -> dict[str, float]:
+        """The columns that are ids, and how many different values a row each of them has."""
+        return {
             name: kept.share
             for name, kept in self._kept.items()
             if kept.rows >= FEWEST_ROWS and kept.share > NEARLY_ALL
         }
-        if shares:
-            yield Finding(
-                "id-features",
-                "mend",
-                f"{some(shares)} {'has' if len(shares) == 1 else 'have'} another value in nearly every row",
-                max(shares.values()),
-                "an id says nothing of rows to come; leave it out",
-            )
