@@ -3,8 +3,9 @@
 Text is counted before any of it is read as rows, which takes a hundred times as long.
 """
 
-from pathlib import PurePath
-from typing import Protocol
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import Any, Protocol
 
 from multilogger.components.errors import BadInput
 
@@ -31,6 +32,28 @@ def is_packed(name: str | PurePath) -> bool:
 def most_unpacked(size: int, ratio: int) -> int:
     """How many bytes of text a compressed file of `size` bytes may hold: `ratio` for each, and some free."""
     return FREE_BYTES + ratio * size
+
+
+def crossed_here(path: Path, most_bytes: int, most_lines: int | None = None) -> str | None:
+    """`crossed_limit` of a file of this machine; every cell of a study asks for the same ones."""
+    facts = path.stat()
+    return _crossed_at(str(path.absolute()), facts.st_mtime_ns, facts.st_size, most_bytes, most_lines)
+
+
+@lru_cache(maxsize=4096)
+def _crossed_at(path: str, _changed: int, _size: int, most_bytes: int, most_lines: int | None) -> str | None:
+    from pyarrow import fs
+
+    return crossed_in(fs.LocalFileSystem(), path, most_bytes, most_lines)
+
+
+def crossed_in(system: Any, file: str, most_bytes: int, most_lines: int | None = None) -> str | None:
+    """`crossed_limit` of a file of Arrow's; what cannot be read is told by who reads the rows."""
+    try:
+        with system.open_input_stream(file) as stream:
+            return crossed_limit(stream, most_bytes, most_lines)
+    except (OSError, ValueError):
+        return None
 
 
 def crossed_limit(file: Readable, most_bytes: int, most_lines: int | None = None) -> str | None:

@@ -25,7 +25,7 @@ from multilogger.components.datasets.registry import (
     DatasetSpec,
     find_dataset,
 )
-from multilogger.components.datasets.svmlight import read_splits
+from multilogger.components.datasets.svmlight import check_size, read_splits
 from multilogger.components.errors import BadInput, short
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
@@ -103,7 +103,15 @@ class DownloadSettings(StageSettings):
         address = self.mirror if self.mirror is not None and "://" in self.mirror else None
         if address and (not address.startswith(("http://", "https://")) or set(address) & set("?#")):
             raise BadInput(f"a mirror is a folder or an http(s) URL, without ? or #, got {self.mirror!r}")
+        self._check_sizes()
         return self
+
+    def _check_sizes(self) -> None:
+        """Refuse files on this disk that unpack to too much, before anything is started."""
+        rows = {"train": self.spec.n_train, "test": self.spec.n_test}
+        for split in rows if self.max_bytes is None else ():
+            if (path := _local_file(split, vars(self))) is not None:
+                check_size(path, self.spec, rows[split])
 
     def identity(self) -> dict[str, Any]:
         """As of any stage; own files held label vectors before there was a choice."""

@@ -20,7 +20,7 @@ from multilogger.components.actions.arrays import Actions
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData, TrainTest
 from multilogger.components.datasets.registry import MOST_ROWS, MOST_UNPACKED, DatasetSpec
 from multilogger.components.errors import BadInput, first_line
-from multilogger.components.unpacking import TooLong, crossed_limit, is_packed, most_unpacked
+from multilogger.components.unpacking import TooLong, crossed_here, is_packed, most_unpacked
 
 
 def read_svmlight(
@@ -73,7 +73,7 @@ class _LimitedText:
             yield line
 
 
-def _check_size(path: Path, spec: DatasetSpec, rows: int | None) -> None:
+def check_size(path: Path, spec: DatasetSpec, rows: int | None) -> None:
     """Refuse a file of more text than its shape and its size on disk go with, or of too many lines.
 
     Half of the lines of a file may be empty, or comments, where its rows are known.
@@ -82,8 +82,7 @@ def _check_size(path: Path, spec: DatasetSpec, rows: int | None) -> None:
     if is_packed(path) and (packed := most_unpacked(path.stat().st_size, MOST_UNPACKED)) < most_bytes:
         most_bytes, why = packed, "as no file of its size on disk has; give a smaller one"
     most_lines = MOST_ROWS if rows is None else 2 * rows
-    with _opened(path) as file:
-        found = crossed_limit(file, most_bytes, most_lines)
+    found = crossed_here(path, most_bytes, most_lines)
     if found is None:
         return
     if found.endswith("lines"):
@@ -106,7 +105,7 @@ def _loaded(
 
     try:
         if most_bytes is None:
-            _check_size(path, spec, rows)
+            check_size(path, spec, rows)
         with _opened(path) as file:
             x, targets = load_svmlight_file(
                 _LimitedText(file, path, most_bytes or spec.most_bytes),
