@@ -198,5 +198,5 @@ def test_files_that_unpack_to_too_much_are_refused_before_anything_is_started(
     assert DownloadSettings(dataset="tmc", mirror=str(tmp_path), max_bytes=2**24).max_bytes == 2**24
     own = tmp_path / "own.bz2"
     own.write_bytes(bz2.compress(line * 5_000_001))
-    with pytest.raises(ValidationError, match="own.bz2 has more than 5,000,000 lines"):
+    with pytest.raises(ValidationError, match=r"own.bz2 has more than 5,000,000 lines"):
         own_settings(wide_files, test_path=own)
