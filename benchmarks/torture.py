@@ -391,7 +391,9 @@ def killed_learning(torture: Torture, seed: str) -> Path:
         time.sleep(0.01)
     kill_group(process)
     process.communicate()
-    return store
+    if list(store.glob(f"checkpoints/*/{INDEX}")):
+        return store
+    return killed_learning(torture, seed)  # it was killed while it wrote the index
 
 
 def checkpoint_folder(store: Path) -> Path:

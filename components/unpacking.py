@@ -24,6 +24,12 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+def check_limit(max_bytes: int | None) -> None:
+    """A limit that a person sets is 1 or more."""
+    if max_bytes is not None and max_bytes < 1:
+        raise BadInput(f"max_bytes must be 1 or more, got {max_bytes}")
+
+
 def is_packed(name: str | PurePath) -> bool:
     """Whether a file is compressed, by its name."""
     return str(name).lower().endswith(PACKED)

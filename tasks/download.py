@@ -2,20 +2,15 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from multilogger.components.datasets.embedded import (
-    load_digits_classes,
-    load_digits_split,
-    load_pairwise_split,
-)
+from multilogger.components.datasets.embedded import EMBEDDED
 from multilogger.components.datasets.fetch import fetch_file
-from multilogger.components.datasets.labelled_data import TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.datasets.registry import (
     DATASETS,
@@ -33,12 +28,6 @@ from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import Name, StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import LOGIN_VARIABLE
-
-EMBEDDED: dict[str, Callable[[], TrainTest]] = {
-    "digits": load_digits_split,
-    "pairwise": load_pairwise_split,
-    "digits-one-of": load_digits_classes,
-}
 
 
 class DownloadSettings(StageSettings):

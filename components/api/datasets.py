@@ -17,11 +17,7 @@ from multilogger.components.actions.known_contexts import log_chances
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed, is_number
-from multilogger.components.datasets.embedded import (
-    load_digits_classes,
-    load_digits_split,
-    load_pairwise_split,
-)
+from multilogger.components.datasets.embedded import EMBEDDED
 from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
 from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find_dataset
@@ -40,12 +36,6 @@ __all__ = [
     "load_svmlight",
     "replay",
 ]
-
-EMBEDDED = {
-    "digits": load_digits_split,
-    "pairwise": load_pairwise_split,
-    "digits-one-of": load_digits_classes,
-}
 
 
 def list_datasets() -> dict[str, str]:
@@ -86,8 +76,6 @@ def load_svmlight(
     if not place.is_file():
         raise BadInput(f"there is no file {place}; give svmlight text")
     kind = "labels" if classes is None else "one-of"
-    if max_bytes is not None and max_bytes < 1:
-        raise BadInput(f"max_bytes must be 1 or more, got {max_bytes}")
     return read_svmlight(place, DatasetSpec(place.name, features, size, actions=kind), None, max_bytes)
 
 

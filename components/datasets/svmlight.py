@@ -20,13 +20,14 @@ from multilogger.components.actions.arrays import Actions
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData, TrainTest
 from multilogger.components.datasets.registry import MOST_ROWS, MOST_UNPACKED, DatasetSpec
 from multilogger.components.errors import BadInput, first_line
-from multilogger.components.unpacking import TooLong, crossed_here, is_packed, most_unpacked
+from multilogger.components.unpacking import TooLong, check_limit, crossed_here, is_packed, most_unpacked
 
 
 def read_svmlight(
     path: Path, spec: DatasetSpec, rows: int | None, most_bytes: int | None = None
 ) -> LabelledData:
     """Read and check one split; `rows` is the number of rows it must have, if that is known."""
+    check_limit(most_bytes)
     x, targets = _loaded(path, spec, rows, most_bytes)
     return _labelled(x, targets, spec, path.name, _class_numbers(targets, spec))
 

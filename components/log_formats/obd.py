@@ -29,7 +29,6 @@ from multilogger.components.features.frames import Rows
 from multilogger.components.log.actions import ActionId
 from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.find_source import local_source
-from multilogger.components.own_log.packed_files import check_unpacked
 from multilogger.components.own_log.source import CSV, OpenSource, Source
 
 LOGGERS = ("bts", "random")
@@ -91,7 +90,7 @@ def open_obd(base: str | Path, campaign: str, max_bytes: int | None = None) -> "
     import pyarrow.dataset as ds
 
     files, source = obd_files(base, campaign), obd_source(base, campaign)
-    check_unpacked(source.files, source.system, max_bytes)
+    source.check_unpacked(max_bytes)
     items = _items({logger: pair[1] for logger, pair in files.items()})
     kinds = _kinds() | {f"{AFFINITY}{item}": "float64" for item in items}
     form = ds.CsvFileFormat(convert_options=pc.ConvertOptions(column_types=kinds, strings_can_be_null=True))

@@ -4,8 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multilogger.components.errors import BadInput
-from multilogger.components.unpacking import TooLong, crossed_here, crossed_in, is_packed, most_unpacked
+from multilogger.components.unpacking import (
+    TooLong,
+    check_limit,
+    crossed_here,
+    crossed_in,
+    is_packed,
+    most_unpacked,
+)
 
 MOST_UNPACKED = 100  # bytes of text for one of a compressed log: logs have 3 to 30, of few features more
 
@@ -14,8 +20,7 @@ def check_unpacked(files: Sequence[str | Path], system: Any, max_bytes: int | No
     """Refuse a compressed file that unpacks to more than `max_bytes`; by default what its size allows."""
     from pyarrow import fs
 
-    if max_bytes is not None and max_bytes < 1:
-        raise BadInput(f"max_bytes must be 1 or more, got {max_bytes}")
+    check_limit(max_bytes)
     local = isinstance(system, fs.LocalFileSystem)
     for file in (str(one) for one in files if is_packed(one)):
         size = system.get_file_info(file).size or 0

@@ -75,11 +75,15 @@ class Source:
         facts = self.system.get_file_info(file)
         return f"{facts.size} {facts.mtime_ns}"
 
+    def check_unpacked(self, max_bytes: int | None = None) -> None:
+        """Refuse compressed files that unpack to more than `max_bytes`, or than their size allows."""
+        check_unpacked(self.files, self.system, max_bytes)
+
     def open(self, max_bytes: int | None = None) -> "OpenSource":
         """Read the schema that all files have; `max_bytes` is what a compressed one may unpack to."""
         import pyarrow.dataset as ds
 
-        check_unpacked(self.files, self.system, max_bytes)
+        self.check_unpacked(max_bytes)
         try:
             dataset = ds.dataset(
                 list(self.files),
