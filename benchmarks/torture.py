@@ -1,6 +1,6 @@
 """Ill-treat a store in every way we know, and see that the same table comes out.
 
-    make torture                                   # 50 kills, 8 writers, a full disk, every file damaged
+    make torture                       # 50 kills, 8 writers, a full disk, every file and checkpoint damaged
     python benchmarks/torture.py --kills 5 --only kills --only damage
 
 Each part runs real commands in real processes on stores below a temporary folder, and prints what it tried
@@ -15,9 +15,13 @@ and what broke. It ends with exit code 1 if anything did. What is promised is in
 - damage: one file of every kind in a finished store, emptied, cut, turned in one byte, replaced by noise, or
   deleted. The same command must end with the same bytes. A copy that MLflow has is read only if the result is
   away: where a copy is damaged, the results that it is of are deleted.
+- checkpoints: learning is killed between two epochs, and what it left is damaged: the index, the arrays,
+  both, the folder. The damage must be said in one line, and the same command must end with the same policy.
 """
 
 import argparse
+import hashlib
+import json
 import os
 import random
 import shutil
@@ -26,9 +30,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("multilogger"))
@@ -39,18 +44,31 @@ TABLE = "table2.csv"
 AT_ONCE = 12  # files damaged before a command
 
 
+@dataclass(frozen=True)
+class First:
+    """The store of the command that nothing befell, the bytes that all others must end with, and its time."""
+
+    store: Path
+    table: bytes
+    seconds: float
+
+
 class Torture:
-    """A folder of stores, the bytes that every one must end with, and what broke."""
+    """A folder of stores, and what broke."""
 
     def __init__(self, folder: Path, seed: int, most_seconds: float) -> None:
         self.folder, self.rng, self.most_seconds = folder, random.Random(seed), most_seconds
         self.broken: list[str] = []
         self.stores = 0
-        store = self.new_store()
-        started = time.monotonic()
-        self.expected = self.table(store, self.finish(store, "the first run"))
-        self.seconds = time.monotonic() - started
-        self.finished = store
+
+    @cached_property
+    def first(self) -> "First":
+        """An untroubled run of the command."""
+        store, started = self.new_store(), time.monotonic()
+        table = self.table(store, self.finish(store, "the first run"))
+        run = First(store, table, time.monotonic() - started)
+        say(f"an untroubled run takes {run.seconds:.0f} s")
+        return run
 
     def new_store(self) -> Path:
         self.stores += 1
@@ -58,21 +76,22 @@ class Torture:
         store.mkdir()
         return store
 
-    def start(self, store: Path) -> subprocess.Popen[str]:
-        """The command, in a session of its own."""
+    def start(self, store: Path, words: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """The command, or another, in a session of its own."""
         named = [part for method in METHODS for part in ("--method", method)]
         changed = [part for one in SETTINGS for part in ("--set", one)]
+        usual = ["reproduce", "table2", "--dataset", "digits", "--seeds", "2", *named, *changed,
+                 "--out", str(store / "out")]  # fmt: skip
         return subprocess.Popen(
-            [COMMAND, "reproduce", "table2", "--dataset", "digits", "--seeds", "2", *named, *changed,
-             "--out", str(store / "out")],
+            [COMMAND, *(words or usual)],
             env={**os.environ, "MULTILOGGER_HOME": str(store)},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
         )  # fmt: skip
 
-    def finish(self, store: Path, what: str) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end."""
-        process = self.start(store)
+    def finish(self, store: Path, what: str, words: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Run the command, or another, to its end."""
+        process = self.start(store, words)
         try:
             out, err = process.communicate(timeout=self.most_seconds)
         except subprocess.TimeoutExpired:
@@ -98,7 +117,7 @@ class Torture:
             self.note(what, f"exit {done.returncode}: {done.stderr.strip()[-LONGEST:]}")
         elif "Traceback" in done.stderr:
             self.note(what, "a traceback")
-        elif (store / "out" / TABLE).read_bytes() != self.expected:
+        elif (store / "out" / TABLE).read_bytes() != self.first.table:
             self.note(what, "another table")
 
     def note(self, what: str, fault: str) -> None:
@@ -121,7 +140,7 @@ def kills(torture: Torture, count: int) -> str:
         while done < count:
             process = torture.start(store)
             try:
-                process.communicate(timeout=torture.rng.uniform(0.2, torture.seconds))
+                process.communicate(timeout=torture.rng.uniform(0.2, torture.first.seconds))
                 break  # it was faster
             except subprocess.TimeoutExpired:
                 done, of_store = done + 1, of_store + 1
@@ -164,7 +183,7 @@ def computed_runs(store: Path) -> int:
 
 def disk(torture: Torture, sizes: int) -> str:
     """A file system that has room for a part of the store only."""
-    needed = sum(path.stat().st_size for path in torture.finished.rglob("*") if path.is_file())
+    needed = sum(path.stat().st_size for path in torture.first.store.rglob("*") if path.is_file())
     refused = 0
     for number in range(sizes):
         store = torture.new_store()
@@ -243,7 +262,7 @@ def kinds(store: Path) -> dict[str, list[Path]]:
 
 def damage(torture: Torture, most: int, of: str = "") -> str:
     """One file of each kind, in each way, several files at once; the store mends itself before the next."""
-    store, whole = torture.finished, torture.folder / "whole"
+    store, whole = torture.first.store, torture.folder / "whole"
     shutil.copytree(store, whole, symlinks=True)
     jobs = [(kind, way) for kind in kinds(store) if kind.startswith(of) for way in WAYS]
     torture.rng.shuffle(jobs)
@@ -296,7 +315,7 @@ def hurt_some(torture: Torture, jobs: list[tuple[str, str]]) -> tuple[list[Hurt]
     """Damage up to AT_ONCE files, no file twice; also what is left to do."""
     hurt: list[Hurt] = []
     left = list(jobs)
-    files = kinds(torture.finished)
+    files = kinds(torture.first.store)
     for job in jobs:
         kind, way = job
         taken = {one.path for one in hurt}
@@ -310,7 +329,7 @@ def hurt_some(torture: Torture, jobs: list[tuple[str, str]]) -> tuple[list[Hurt]
         if after is not None:
             path.write_bytes(after)
         if kind.startswith(COPIES):
-            delete_results(torture.finished, path.name, before)
+            delete_results(torture.first.store, path.name, before)
         hurt.append(Hurt(f"{kind}, {way}", path, before, after))
         left.remove(job)
     return hurt, left
@@ -323,6 +342,142 @@ def delete_results(store: Path, name: str, content: bytes) -> None:
         if path.is_file() and path.read_bytes() == content:
             stage, key, *_ = path.relative_to(results).parts
             shutil.rmtree(results / stage / key)
+
+
+LEARN = ("learn", "--dataset", "digits", "--method", "weighted",
+         "--set", "learn.epochs=200", "--set", "checkpoint_every=1")  # fmt: skip
+INDEX, EARLIER, ARRAYS = "checkpoint.json", "checkpoint-before.json", "epoch-*.safetensors"
+
+
+def checkpoints(torture: Torture, most: int) -> str:
+    """Damage what a killed learning left, in every way, and let it go on."""
+    unbroken = torture.new_store()
+    done = torture.finish(unbroken, "learning without a kill", LEARN)
+    if done.returncode != 0:
+        raise SystemExit(f"the command failed before it was ill-treated:\n{done.stderr}")
+    expected = policy_files(unbroken)
+    killed, other = killed_learning(torture, "0"), killed_learning(torture, "1")
+    ways = list(damages_of_checkpoints(torture.rng, other))
+    ways = ways[:most] if most else ways
+    went_on = anew = 0
+    for what, harm in ways:
+        store = torture.new_store()
+        shutil.copytree(killed, store, symlinks=True, dirs_exist_ok=True)
+        harm(checkpoint_folder(store))
+        done = torture.finish(store, what, LEARN)
+        said = [line for line in done.stderr.splitlines() if "checkpoint" in line]
+        on = any("goes on from its checkpoint" in line for line in said)
+        went_on, anew = went_on + on, anew + (not on)
+        if done.returncode != 0 or "Traceback" in done.stderr:
+            torture.note(what, f"exit {done.returncode}: {done.stderr.strip()[-LONGEST:]}")
+        elif policy_files(store) != expected:
+            torture.note(what, "another policy")
+        elif not any(line for line in said if "goes on" not in line):
+            torture.note(what, "nothing was said of it")
+        elif max(map(len, said)) > LONGEST + len(str(store)):
+            torture.note(what, "a long line")
+        say(f"  {what}: {'goes on' if on else 'anew'}")
+        shutil.rmtree(store)
+    return f"{len(ways)} damages, {went_on} went on from the checkpoint before, {anew} began anew"
+
+
+def killed_learning(torture: Torture, seed: str) -> Path:
+    """A store in which learning was killed after a few checkpoints, of which the last two are kept."""
+    store = torture.new_store()
+    process = torture.start(store, [*LEARN, "--seed", seed])
+    while not list(store.glob("checkpoints/*/epoch-??.safetensors")):
+        if process.poll() is not None:
+            raise SystemExit("learning was over before it was killed")
+        time.sleep(0.01)
+    kill_group(process)
+    process.communicate()
+    if list(store.glob(f"checkpoints/*/{INDEX}")):
+        return store
+    return killed_learning(torture, seed)  # it was killed while it wrote the index
+
+
+def checkpoint_folder(store: Path) -> Path:
+    """The only one."""
+    (found,) = (store / "checkpoints").iterdir()
+    return found
+
+
+def policy_files(store: Path) -> dict[str, str]:
+    """The hashes of what was learned and of what was measured of it."""
+    found = [path for stage in ("learn", "evaluate") for path in (store / "artifacts" / stage).rglob("*.*")]
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in found
+        if path.is_file() and path.name != "manifest.json"
+    }
+
+
+Harm = Callable[[Path], object]  # to a file, or to a folder of checkpoints
+
+
+def damages_of_checkpoints(rng: random.Random, other: Path) -> Iterator[tuple[str, Harm]]:
+    """What is done to a folder of two checkpoints; `other` is a store of another run's."""
+    ways: dict[str, Harm] = {way: partial(rewrite, change, rng) for way, change in WAYS.items()}
+    ways |= {"a folder in its place": in_place_of, "four brackets": partial(rewrite, brackets, rng)}
+    for way, harm in ways.items():
+        yield f"arrays, {way}", partial(harm_newest, harm)
+        yield f"all arrays, {way}", partial(harm_all, harm, ARRAYS)
+        if way != "deleted":  # without the newest index the one before is the newest, as after a kill
+            yield f"index, {way}", partial(harm_all, harm, INDEX)
+            yield f"both indexes, {way}", partial(harm_all, harm, "checkpoint*.json")
+    yield "another version", partial(harm_all, other_version, "checkpoint*.json")
+    yield "arrays of another run", partial(arrays_from, checkpoint_folder(other))
+    yield "all of another run", partial(replaced_by, checkpoint_folder(other))
+    yield "a file in place of the folder", partial(replaced_by, None)
+
+
+def harm_all(harm: Harm, pattern: str, folder: Path) -> None:
+    for path in sorted(folder.glob(pattern)):
+        harm(path)
+
+
+def harm_newest(harm: Harm, folder: Path) -> None:
+    harm(newest_arrays(folder))
+
+
+def rewrite(change: Callable[[bytes, random.Random], bytes | None], rng: random.Random, path: Path) -> None:
+    after = change(path.read_bytes(), rng)
+    path.unlink()
+    if after is not None:
+        path.write_bytes(after)
+
+
+def brackets(_content: bytes, _rng: random.Random) -> bytes:
+    return b"[[]]"
+
+
+def in_place_of(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def arrays_from(theirs: Path, folder: Path) -> None:
+    shutil.copyfile(newest_arrays(theirs), newest_arrays(folder))
+
+
+def replaced_by(theirs: Path | None, folder: Path) -> None:
+    """Another run's folder, or a file where a folder stood."""
+    shutil.rmtree(folder)
+    if theirs is None:
+        folder.write_text("x")
+    else:
+        shutil.copytree(theirs, folder)
+
+
+def newest_arrays(folder: Path) -> Path:
+    return folder / str(json.loads((folder / INDEX).read_text())["arrays"])
+
+
+def other_version(index: Path) -> None:
+    """As an earlier version of this package left it."""
+    content = json.loads(index.read_text())
+    content.pop("checksum")
+    index.write_text(json.dumps(content | {"layout": content["layout"] - 1}))
 
 
 def say(line: str) -> None:
@@ -339,6 +494,7 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=8, help="how many commands at once")
     parser.add_argument("--disks", type=int, default=4, help="how many sizes of a full disk")
     parser.add_argument("--damages", type=int, default=0, help="how many damages at most; 0: all")
+    parser.add_argument("--checkpoints", type=int, default=0, help="how many damages of checkpoints; 0: all")
     parser.add_argument("--of", default="", help="damage files below this folder of the store alone")
     parser.add_argument("--patience", type=float, default=300.0, help="seconds after which a command hangs")
     parser.add_argument("--seed", type=int, default=0, help="of the moments and places")
@@ -347,14 +503,20 @@ def main() -> int:
         "writers": writers,
         "disk": disk,
         "damage": lambda torture, most: damage(torture, most, given.of),
+        "checkpoints": checkpoints,
     }
     parser.add_argument("--only", action="append", choices=list(parts), help="one part; may be repeated")
     given = parser.parse_args()
-    counts = {"kills": given.kills, "writers": given.writers, "disk": given.disks, "damage": given.damages}
+    counts = {
+        "kills": given.kills,
+        "writers": given.writers,
+        "disk": given.disks,
+        "damage": given.damages,
+        "checkpoints": given.checkpoints,
+    }
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     try:
         torture = Torture(folder, given.seed, given.patience)
-        say(f"an untroubled run takes {torture.seconds:.0f} s")
         for name in given.only or list(parts):
             before = len(torture.broken)
             counted = parts[name](torture, counts[name])

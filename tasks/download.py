@@ -2,20 +2,15 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from multilogger.components.datasets.embedded import (
-    load_digits_classes,
-    load_digits_split,
-    load_pairwise_split,
-)
+from multilogger.components.datasets.embedded import EMBEDDED
 from multilogger.components.datasets.fetch import fetch_file
-from multilogger.components.datasets.labelled_data import TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS
 from multilogger.components.datasets.registry import (
     DATASETS,
@@ -25,7 +20,7 @@ from multilogger.components.datasets.registry import (
     DatasetSpec,
     find_dataset,
 )
-from multilogger.components.datasets.svmlight import read_splits
+from multilogger.components.datasets.svmlight import check_size, read_splits
 from multilogger.components.errors import BadInput, short
 from multilogger.tasks.dataset_files import DatasetFacts, save_dataset
 from multilogger.tasks.engine.artifact import sha256_of
@@ -33,12 +28,6 @@ from multilogger.tasks.engine.progress import say
 from multilogger.tasks.engine.stage import Name, StageSettings, stage
 from multilogger.tasks.engine.stage_run import StageRun
 from multilogger.tasks.engine.store import LOGIN_VARIABLE
-
-EMBEDDED: dict[str, Callable[[], TrainTest]] = {
-    "digits": load_digits_split,
-    "pairwise": load_pairwise_split,
-    "digits-one-of": load_digits_classes,
-}
 
 
 class DownloadSettings(StageSettings):
@@ -103,7 +92,15 @@ class DownloadSettings(StageSettings):
         address = self.mirror if self.mirror is not None and "://" in self.mirror else None
         if address and (not address.startswith(("http://", "https://")) or set(address) & set("?#")):
             raise BadInput(f"a mirror is a folder or an http(s) URL, without ? or #, got {self.mirror!r}")
+        self._check_sizes()
         return self
+
+    def _check_sizes(self) -> None:
+        """Refuse files on this disk that unpack to too much, before anything is started."""
+        rows = {"train": self.spec.n_train, "test": self.spec.n_test}
+        for split in rows if self.max_bytes is None else ():
+            if (path := _local_file(split, vars(self))) is not None:
+                check_size(path, self.spec, rows[split])
 
     def identity(self) -> dict[str, Any]:
         """As of any stage; own files held label vectors before there was a choice."""

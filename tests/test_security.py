@@ -3,7 +3,11 @@
 import ast
 import pickle
 import re
+import socket
+import ssl
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,6 +15,10 @@ import pytest
 import multilogger as ml
 from multilogger.components.errors import BadInput
 from multilogger.components.policies.policy import load_policy
+from multilogger.flows.cluster.connect import open_cluster
+from multilogger.flows.servers import local_server, session
+from multilogger.tasks.engine.store import Store
+from tests.conftest import Cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "pages" / "security.md"
@@ -54,6 +62,8 @@ def faults(text: str) -> list[str]:
             found += sorted({name.split(".")[0] for name in names} & UNPICKLING)
         if isinstance(node, ast.Call):
             found += [word.arg for word in node.keywords if word.arg in ("shell", "allow_pickle")]
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("read_pickle", "popen"):
+                found.append(node.func.attr)
             if isinstance(node.func, ast.Name) and node.func.id in RUNNING:
                 found.append(node.func.id)
             if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
@@ -75,6 +85,8 @@ def test_the_source_runs_no_code_of_a_file() -> None:
         ("np.load(path, allow_pickle=True)", "allow_pickle"),
         ("subprocess.run(line, shell=True)", "shell"),
         ("eval(text)", "eval"),
+        ("pd.read_pickle(path)", "read_pickle"),
+        ("os.popen(line)", "popen"),
     ],
 )
 def test_what_would_run_code_is_found(text: str, fault: str) -> None:
@@ -110,3 +122,70 @@ def test_a_pickle_in_place_of_a_policy_is_refused_and_not_run(name: str, tmp_pat
     assert not mark.exists()
     pickle.loads(trap)  # whoever unpickles it is caught
     assert mark.exists()
+
+
+def everything_below(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("name", ["digits", "../../x", "/tmp/x"])
+def test_nothing_is_written_outside_of_the_store(
+    name: str, cli: Cli, lone_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole command, or one that is refused: home, working directory and temporary folder stay empty."""
+    around = tmp_path / "around"
+    home, here, scratch = (around / place for place in ("home", "here", "scratch"))
+    for place in (home, here, scratch):
+        place.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    own = ["--train", __file__, "--test", __file__, "--features", "2", "--labels", "2"]
+    words = ["prepare", "--dataset", name, *([] if name == "digits" else own)]
+    done = cli(*words, HOME=str(home), TMPDIR=str(scratch))
+    assert done.returncode == (0 if name == "digits" else 2), done.stderr
+    assert everything_below(around) == ["here", "home", "scratch"]
+    assert bool(list(lone_store.glob("artifacts/*/*"))) is (name == "digits")
+
+
+@pytest.mark.parametrize(
+    ("module", "start"),
+    [
+        (local_server, local_server.start_mlflow),
+        (local_server, local_server.start_prefect),
+        (session, session._start),
+    ],
+)
+def test_servers_listen_on_this_machine_alone(
+    module: ModuleType,
+    start: Callable[[Store, int], object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[list[str]] = []
+
+    class NotStarted:
+        def __init__(self, _store: Store, _kind: str, command: list[str], *_: object) -> None:
+            started.append(command)
+
+        def end(self) -> None:
+            """Nothing was started."""
+
+    monkeypatch.setattr(module, "LocalServer", NotStarted)
+    start(Store(tmp_path), 5000)
+    (command,) = started
+    assert command[command.index("--host") + 1] == "127.0.0.1"
+
+
+def test_a_cluster_of_this_machine_has_keys_of_its_own() -> None:
+    """Who has none can have its workers run nothing."""
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    with open_cluster(None, 1) as cluster:
+        kind, _, place = cluster.address.partition("://")
+        host, _, port = place.rpartition(":")
+        assert (kind, host) == ("tls", "127.0.0.1")
+        with (
+            socket.create_connection((host, int(port)), timeout=50) as line,
+            pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"),
+            anybody.wrap_socket(line) as stranger,
+        ):
+            stranger.recv(1)

@@ -17,11 +17,7 @@ from multilogger.components.actions.known_contexts import log_chances
 from multilogger.components.api.bandit_log import BanditLog
 from multilogger.components.api.policy import Policy
 from multilogger.components.api.split_log import check_seed, is_number
-from multilogger.components.datasets.embedded import (
-    load_digits_classes,
-    load_digits_split,
-    load_pairwise_split,
-)
+from multilogger.components.datasets.embedded import EMBEDDED
 from multilogger.components.datasets.labelled_data import LabelledData, TrainTest
 from multilogger.components.datasets.losses import USUAL_LOSS, Loss, find_loss
 from multilogger.components.datasets.registry import DATASETS, DatasetSpec, find_dataset
@@ -41,12 +37,6 @@ __all__ = [
     "replay",
 ]
 
-EMBEDDED = {
-    "digits": load_digits_split,
-    "pairwise": load_pairwise_split,
-    "digits-one-of": load_digits_classes,
-}
-
 
 def list_datasets() -> dict[str, str]:
     """The registered datasets and what they are; those that are not embedded need their files."""
@@ -65,12 +55,18 @@ def load_dataset(name: str = "digits") -> TrainTest:
 
 
 def load_svmlight(
-    path: str | Path, features: int, labels: int | None = None, *, classes: int | None = None
+    path: str | Path,
+    features: int,
+    labels: int | None = None,
+    *,
+    classes: int | None = None,
+    max_bytes: int | None = None,
 ) -> LabelledData:
     """Contexts and right actions from svmlight text, plain or compressed (.bz2, .gz).
 
     With `labels` it is multi-label text of so many labels; with `classes` it is multi-class text, one class
-    of so many per row.
+    of so many per row. `max_bytes` is how long the text may be, unpacked; by default what a file of its size
+    can need, in so many rows as memory holds.
     """
     from multilogger.components.datasets.svmlight import read_svmlight
 
@@ -80,10 +76,16 @@ def load_svmlight(
     if not place.is_file():
         raise BadInput(f"there is no file {place}; give svmlight text")
     kind = "labels" if classes is None else "one-of"
-    return read_svmlight(place, DatasetSpec(place.name, features, size, actions=kind), rows=None)
+    return read_svmlight(place, DatasetSpec(place.name, features, size, actions=kind), None, max_bytes)
 
 
-def load_obd(campaign: str = "men", base: str | Path = ".", *, affinities: bool = False) -> BanditLog:
+def load_obd(
+    campaign: str = "men",
+    base: str | Path = ".",
+    *,
+    affinities: bool = False,
+    max_bytes: int | None = None,
+) -> BanditLog:
     """The logs of the Open Bandit Dataset, small or full, as published: loggers bts and random, clicks.
 
     An action is an item; the context is the position and the features of the user, words all of them, so
@@ -96,10 +98,11 @@ def load_obd(campaign: str = "men", base: str | Path = ".", *, affinities: bool 
         base: the folder that has obd/random and obd/bts, or that has random and bts.
         affinities: whether the user's affinity to every item is a feature; in the small version less than
             two in a thousand are not 0.
+        max_bytes: what a compressed file may unpack to; by default what its size allows.
     """
     from multilogger.components.log_formats.obd import read_obd
 
-    read = read_obd(base, campaign, affinities)
+    read = read_obd(base, campaign, affinities, max_bytes)
     return BanditLog.from_frame(
         read.table,
         action="item_id",

@@ -7,6 +7,8 @@ crowding loss it is a problem that the additive loss model cannot describe: a lo
 together pays for it, so each label looks costly, though the true ones alone are cheap.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,3 +66,10 @@ def local_peaks(scores: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Labels (n, q) whose score is above the threshold and above both neighbours in the ring."""
     above = (scores > np.roll(scores, 1, axis=1)) & (scores > np.roll(scores, -1, axis=1))
     return (above & (scores > THRESHOLD)).astype(np.uint8)
+
+
+EMBEDDED: dict[str, Callable[[], TrainTest]] = {
+    "digits": load_digits_split,
+    "pairwise": load_pairwise_split,
+    "digits-one-of": load_digits_classes,
+}

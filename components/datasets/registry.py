@@ -12,7 +12,6 @@ MOST_LABELS = 10_000
 MOST_BYTES = 2**31  # of a file, uncompressed
 MOST_ROWS = 5_000_000  # of an own file: all are in memory, and a row without features takes some 100 bytes
 MOST_UNPACKED = 50  # bytes of text for one of a compressed file: svmlight text has 3 to 20
-FREE_BYTES = 2**25  # of text that a compressed file may have, however small it is
 FEATURE_BYTES, LABEL_BYTES, ROW_BYTES = 28, 8, 64  # `16777216:-1.2345678e-10 `, `9999,`, and what else
 
 

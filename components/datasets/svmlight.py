@@ -18,13 +18,17 @@ from scipy import sparse
 
 from multilogger.components.actions.arrays import Actions
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, LabelledData, TrainTest
-from multilogger.components.datasets.registry import FREE_BYTES, MOST_ROWS, MOST_UNPACKED, DatasetSpec
+from multilogger.components.datasets.registry import MOST_ROWS, MOST_UNPACKED, DatasetSpec
 from multilogger.components.errors import BadInput, first_line
+from multilogger.components.unpacking import TooLong, check_limit, crossed_here, is_packed, most_unpacked
 
 
-def read_svmlight(path: Path, spec: DatasetSpec, rows: int | None) -> LabelledData:
+def read_svmlight(
+    path: Path, spec: DatasetSpec, rows: int | None, most_bytes: int | None = None
+) -> LabelledData:
     """Read and check one split; `rows` is the number of rows it must have, if that is known."""
-    x, targets = _loaded(path, spec, rows)
+    check_limit(most_bytes)
+    x, targets = _loaded(path, spec, rows, most_bytes)
     return _labelled(x, targets, spec, path.name, _class_numbers(targets, spec))
 
 
@@ -33,7 +37,7 @@ def read_splits(
 ) -> TrainTest:
     """Both splits; the train file says which numbers the classes have, as test may lack some.
 
-    `most_bytes` is how long the text of each may be; None for what a file of its shape can need.
+    `most_bytes` is how long the text of each may be; None for what a file of its shape and size can need.
     """
     x, targets = _loaded(train, spec, spec.n_train, most_bytes)
     classes = _class_numbers(targets, spec)
@@ -46,7 +50,7 @@ def read_splits(
 
 
 OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
-BLOCK_BYTES = 2**20
+ALLOW = "allow N bytes, and any number of lines, with --set download.max_bytes=N (in Python max_bytes=N)"
 
 
 class _LimitedText:
@@ -63,37 +67,29 @@ class _LimitedText:
         while line := self._file.readline(left + 1):
             left -= len(line)
             if left < 0:
-                raise _TooLong(
-                    f"{self._path.name} has more than {self._most:,} bytes of text, the most that its shape "
-                    "can need; it is another file, or set another limit with --set download.max_bytes=N"
+                raise TooLong(
+                    f"{self._path.name} has more than {self._most:,} bytes of text, the limit that was "
+                    f"given; it is another file, or {ALLOW}"
                 )
             yield line
 
 
-class _TooLong(BadInput):
-    pass
+def check_size(path: Path, spec: DatasetSpec, rows: int | None) -> None:
+    """Refuse a file of more text than its shape and its size on disk go with, or of too many lines.
 
-
-def _check_rows(path: Path, spec: DatasetSpec) -> None:
-    """Refuse an own file that is not of the size of its text: a few kilobytes can unpack to many short rows.
-
-    Lines are counted before any is read as a row, which takes a hundred times as long.
+    Half of the lines of a file may be empty, or comments, where its rows are known.
     """
-    most_bytes = spec.most_bytes
-    if path.suffix in OPENERS:
-        most_bytes = min(most_bytes, FREE_BYTES + MOST_UNPACKED * path.stat().st_size)
-    length = rows = 0
-    with _opened(path) as file:
-        while block := file.read(BLOCK_BYTES):
-            length, rows = length + len(block), rows + block.count(b"\n")
-            if length <= most_bytes and rows <= MOST_ROWS:
-                continue
-            size = f"{most_bytes:,} bytes of text, as no file of its size on disk has"
-            size = size if length > most_bytes else f"{MOST_ROWS:,} rows, more than are held in memory"
-            raise _TooLong(
-                f"{path.name} has more than {size}; give a smaller one, or allow N bytes of text, and any "
-                "number of rows, with --set download.max_bytes=N"
-            )
+    most_bytes, why = spec.most_bytes, "the most that its shape can need; it is another file"
+    if is_packed(path) and (packed := most_unpacked(path.stat().st_size, MOST_UNPACKED)) < most_bytes:
+        most_bytes, why = packed, "as no file of its size on disk has; give a smaller one"
+    most_lines = MOST_ROWS if rows is None else 2 * rows
+    found = crossed_here(path, most_bytes, most_lines)
+    if found is None:
+        return
+    if found.endswith("lines"):
+        why = "more than are held in memory; give a smaller one"
+        why = why if rows is None else f"where {spec.name} has {rows:,} rows; it is another file"
+    raise TooLong(f"{path.name} has more than {found}, {why}, or {ALLOW}")
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -109,8 +105,8 @@ def _loaded(
     from sklearn.datasets import load_svmlight_file
 
     try:
-        if most_bytes is None and spec.n_train is None and rows is None:
-            _check_rows(path, spec)
+        if most_bytes is None:
+            check_size(path, spec, rows)
         with _opened(path) as file:
             x, targets = load_svmlight_file(
                 _LimitedText(file, path, most_bytes or spec.most_bytes),
@@ -119,7 +115,7 @@ def _loaded(
                 zero_based=False,
                 dtype=np.float32,
             )
-    except _TooLong:
+    except TooLong:
         raise
     except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:

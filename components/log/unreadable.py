@@ -58,15 +58,34 @@ def _changed(where: str) -> str:
 
 
 def without_views(rows: Any) -> Any:
-    """A table or batch of Arrow whose views are plain text and bytes; Arrow filters no views."""
+    """A table or batch of Arrow whose views, in lists too, are plain text and bytes; Arrow filters none."""
+    for place, field in enumerate(rows.schema):
+        if (kind := _plain_type(field.type)) != field.type:
+            rows = rows.set_column(place, field.with_type(kind), rows.column(place).cast(kind))
+    return rows
+
+
+def _plain_type(kind: Any) -> Any:
+    """The same type with plain text and bytes for views."""
     import pyarrow as pa
 
-    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    for place, field in enumerate(rows.schema):
-        if field.type in plain:
-            cast = rows.column(place).cast(plain[field.type])
-            rows = rows.set_column(place, field.with_type(cast.type), cast)
-    return rows
+    if kind == pa.string_view():
+        return pa.large_string()
+    if kind == pa.binary_view():
+        return pa.large_binary()
+    if pa.types.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+    inner = [kind.field(place) for place in range(kind.num_fields)]
+    plain = [field.with_type(_plain_type(field.type)) for field in inner]
+    if plain == inner:
+        return kind
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(plain[0], kind.list_size)
+    if pa.types.is_list(kind):
+        return pa.list_(plain[0])
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain[0])
+    return pa.struct(plain) if pa.types.is_struct(kind) else kind
 
 
 def first_word(column: Any) -> int | None:

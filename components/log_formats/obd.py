@@ -84,12 +84,13 @@ def obd_source(base: str | Path, campaign: str) -> Source:
     return local_source(str(base), files, CSV, files[0].parents[2])
 
 
-def open_obd(base: str | Path, campaign: str) -> "OpenObd":
-    """The log of a campaign, to be read batch by batch."""
+def open_obd(base: str | Path, campaign: str, max_bytes: int | None = None) -> "OpenObd":
+    """The log of a campaign, to be read batch by batch; `max_bytes` is what a packed file may unpack to."""
     import pyarrow.csv as pc
     import pyarrow.dataset as ds
 
-    files = obd_files(base, campaign)
+    files, source = obd_files(base, campaign), obd_source(base, campaign)
+    source.check_unpacked(max_bytes)
     items = _items({logger: pair[1] for logger, pair in files.items()})
     kinds = _kinds() | {f"{AFFINITY}{item}": "float64" for item in items}
     form = ds.CsvFileFormat(convert_options=pc.ConvertOptions(column_types=kinds, strings_can_be_null=True))
@@ -100,7 +101,7 @@ def open_obd(base: str | Path, campaign: str) -> "OpenObd":
         except READ_ERRORS as error:
             raise _unreadable(path, error) from error
         _check_columns(path, NEEDED, logs[logger].schema.names)
-    return OpenObd(obd_source(base, campaign), None, logs, items)
+    return OpenObd(source, None, logs, items)
 
 
 @dataclass(frozen=True)
@@ -159,11 +160,13 @@ class OpenObd(OpenSource):
         return Rows(pa.table(columns), rows.where, int(rows.numbers_of_rows[0]))
 
 
-def read_obd(base: str | Path, campaign: str, affinities: bool = False) -> ObdRows:
+def read_obd(
+    base: str | Path, campaign: str, affinities: bool = False, max_bytes: int | None = None
+) -> ObdRows:
     """The rows of both loggers."""
     import pyarrow as pa
 
-    log = open_obd(base, campaign)
+    log = open_obd(base, campaign, max_bytes)
     extra = [f"{AFFINITY}{item}" for item in log.items] if affinities else []
     table = pa.concat_tables([rows.table for rows in log.batches([*NEEDED, *extra, *ADDED])])
     return ObdRows(table, log.items, ("position", *USER, *extra))
@@ -232,11 +235,11 @@ def _items(paths: dict[str, Path]) -> tuple[int, ...]:
     return tuple(sorted(first))
 
 
-def export_obd(base: str | Path, campaign: str, folder: str | Path) -> Path:
+def export_obd(base: str | Path, campaign: str, folder: str | Path, max_bytes: int | None = None) -> Path:
     """Write both loggers' rows to a Parquet file, and which column says what to columns.toml beside it."""
     import pyarrow.parquet as pq
 
-    read, place = read_obd(base, campaign), Path(folder).absolute()
+    read, place = read_obd(base, campaign, max_bytes=max_bytes), Path(folder).absolute()
     place.mkdir(parents=True, exist_ok=True)
     pq.write_table(read.table, place / "log.parquet")
     said = {"logs": (place / "log.parquet").as_posix(), "name": f"obd-{campaign}", **COLUMNS}

@@ -55,6 +55,7 @@ class OtherFormats:
         logger: str = "logger",
         actions: int | Sequence[int | str] | None = None,
         cost_range: Range | None = None,
+        max_bytes: int | None = None,
     ) -> Self:
         """A log from contextual-bandit text of Vowpal Wabbit, plain or compressed (.gz, .bz2).
 
@@ -70,10 +71,11 @@ class OtherFormats:
             actions: how many actions there are (they then count from 1), or their list; by default those
                 that were taken, or offered.
             cost_range: least and largest possible cost; those of the log by default.
+            max_bytes: what a compressed file may unpack to; by default what its size allows.
         """
         from multilogger.components.log_formats.vw import read_vw
 
-        read = read_vw(path if isinstance(path, Mapping) else {logger: path}, actions, cost_range)
+        read = read_vw(path if isinstance(path, Mapping) else {logger: path}, actions, cost_range, max_bytes)
         log: Self = cls.from_arrays(
             read.x, read.action, names=read.names, actions=read.actions, reward=[-c for c in read.cost],
             propensity=read.probability, logger=read.logger,

@@ -13,6 +13,7 @@ from scipy import sparse
 from multilogger.components.datasets.labelled_data import SPARSE_BELOW, Features
 from multilogger.components.errors import BadInput, first_line
 from multilogger.components.log_formats.vw_text import Line, read_line
+from multilogger.components.own_log.packed_files import check_unpacked
 
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -61,8 +62,12 @@ def read_vw(
     files: Mapping[Any, str | Path],
     actions: int | Sequence[int | str] | None,
     cost_range: tuple[float, float] | None,
+    max_bytes: int | None = None,
 ) -> VwRows:
-    """Files by the names of their loggers."""
+    """Files by the names of their loggers; `max_bytes` is what a compressed one may unpack to."""
+    from pyarrow import fs
+
+    check_unpacked([Path(path).absolute() for path in files.values()], fs.LocalFileSystem(), max_bytes)
     rows = _Rows()
     for logger, path in files.items():
         before = len(rows.action)

@@ -21,6 +21,7 @@ from multilogger.components.log.schema import read_facts
 from multilogger.components.log.stated_ids import check_stated_ids, stated_ids
 from multilogger.components.log.unreadable import READ_ERRORS
 from multilogger.components.own_log.csv_files import csv_format, said_of_csv
+from multilogger.components.own_log.packed_files import check_unpacked
 
 PARQUET, CSV = "parquet", "csv"
 ACTION = "action"
@@ -74,10 +75,15 @@ class Source:
         facts = self.system.get_file_info(file)
         return f"{facts.size} {facts.mtime_ns}"
 
-    def open(self) -> "OpenSource":
-        """Read the schema that all files have."""
+    def check_unpacked(self, max_bytes: int | None = None) -> None:
+        """Refuse compressed files that unpack to more than `max_bytes`, or than their size allows."""
+        check_unpacked(self.files, self.system, max_bytes)
+
+    def open(self, max_bytes: int | None = None) -> "OpenSource":
+        """Read the schema that all files have; `max_bytes` is what a compressed one may unpack to."""
         import pyarrow.dataset as ds
 
+        self.check_unpacked(max_bytes)
         try:
             dataset = ds.dataset(
                 list(self.files),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multilogger.components.actions.arrays import Matrix, Vector
 from multilogger.components.datasets.labelled_data import Features
+from multilogger.components.errors import BadInput
 from multilogger.components.log.memory import densify
 from multilogger.components.policies.large_arrays import empty_floats
 
@@ -47,9 +48,24 @@ def scaled(x: Features, mean: NDArray[np.float32], scale: NDArray[np.float32]) -
     made = empty_floats((x.shape[0], x.shape[1]))
     for number, block in enumerate(_blocks(x)):
         place = made[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS]
-        np.subtract(block, mean, out=place)
-        np.divide(place, scale, out=place)
+        try:
+            with np.errstate(over="raise"):
+                np.subtract(block, mean, out=place)
+                np.divide(place, scale, out=place)
+        except FloatingPointError as error:
+            raise _too_far(block, mean, scale) from error
     return made
+
+
+def _too_far(block: NDArray[np.float32], mean: NDArray[np.float32], scale: NDArray[np.float32]) -> BadInput:
+    """What is said of the first feature that has no scaled value of 32 bits."""
+    with np.errstate(over="ignore"):
+        lost = np.argwhere(np.isinf(((block - mean) / scale).astype(np.float32)))
+    row, column = lost[0] if len(lost) else (0, 0)
+    return BadInput(
+        f"feature {column} is {block[row, column]:g}, too far from its usual {mean[column]:g} (spread "
+        f"{scale[column]:g}) for a number of 32 bits; mend the value, or drop the row"
+    )
 
 
 def _blocks(x: Features) -> Iterator[NDArray[np.float32]]:

@@ -47,14 +47,15 @@ def run_cells(cells: Sequence[Cell], running: RunnerChoice) -> CellsDone:
     missing = {target: cell for target, cell in wanted.items() if target not in known}
     tick_off(f"{reused} of {len(wanted)} cells are finished already")
     unusable = _prepare_data(missing, lookup)
+    if not _all_refused(unusable, len(wanted)):  # else the command itself says why
+        _say_unusable(unusable, missing)
     known |= unusable
     rest = {target: cell for target, cell in missing.items() if target not in unusable}
     known |= _run_missing(_leaders_first(rest), running)
     pages = CellPages(store)
     results = [_result(cell, known[target], pages) for cell, target in zip(cells, targets, strict=True)]
     succeeded = sum(outcome.evaluation is not None for outcome in known.values())
-    errors = [outcome.error for outcome in known.values() if outcome.refused]
-    refusal = errors[0] if errors and len(errors) == len(known) else ""
+    refusal = next(iter(known.values())).error if _all_refused(known, len(wanted)) else ""
     return CellsDone(results, succeeded - reused, reused, refusal)
 
 
@@ -77,10 +78,21 @@ def _prepare_data(missing: dict[PlannedStage, Cell], lookup: Lookup) -> dict[Pla
             with flow_run("data", cell.dataset, cell.seed, flat(cell.chosen()), tidied=True) as run:
                 run.runner.realise(data)
         except Exception as error:  # the other datasets go on
-            failures[data] = failure = CellOutcome.failed(error)
-            say(f"{cell.dataset} · cannot be had: {failure.error}")
+            failures[data] = CellOutcome.failed(error)
     outcomes = {target: failures.get(cell.pipeline()[cell.roles.data]) for target, cell in missing.items()}
     return {target: outcome for target, outcome in outcomes.items() if outcome is not None}
+
+
+def _all_refused(outcomes: dict[PlannedStage, CellOutcome], cells: int) -> bool:
+    """Whether the input of every cell is wrong."""
+    return cells > 0 and sum(outcome.refused for outcome in outcomes.values()) == cells
+
+
+def _say_unusable(unusable: dict[PlannedStage, CellOutcome], cells: dict[PlannedStage, Cell]) -> None:
+    """Each dataset that cannot be had, once."""
+    lines = [f"{cells[target].dataset} · cannot be had: {one.error}" for target, one in unusable.items()]
+    for line in dict.fromkeys(lines):
+        say(line)
 
 
 def _leaders_first(cells: dict[PlannedStage, Cell]) -> dict[PlannedStage, Cell]:

@@ -41,6 +41,7 @@ LOG_OPTIONS: dict[str, Any] = {
     "validation_share": _option(float | None, "Share of the rest that chooses epochs. Default: 0.25."),
     "max_loss": _option(float | None, "Largest possible loss. Default: 1 for one of K, else the labels."),
     "reward_range": _option(Text, "Least and largest possible reward: 0,5. Default: those of the log."),
+    "max_bytes": _option(int | None, "Most bytes that a .gz or .bz2 may unpack to. Default: by its size."),
 }
 RENAMED = {
     "all_actions": "actions",

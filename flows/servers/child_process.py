@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Self
 
 from multilogger.components.errors import BadInput
+from multilogger.tasks.engine.disk_room import is_full, no_room, says_full
 from multilogger.tasks.engine.locks import FileLock, probing
 from multilogger.tasks.engine.store import Store
 
@@ -120,10 +121,19 @@ class ChildProcess:
         self.end()
 
     def check_alive(self) -> None:
-        """Say that it ended, and where it says why."""
+        """Say that it ended, and where it says why, or that the disk is full."""
         if self.process.poll() is not None:
+            if self._lacked_room():
+                raise no_room(self._lock_path.parent.parent)
             where = f"; {self.log} says why" if self.log else ""
             raise BadInput(f"{self.kind} stopped with exit code {self.process.returncode}{where}")
+
+    def _lacked_room(self) -> bool:
+        """Whether it had no room to write: its log may have none either."""
+        with contextlib.suppress(OSError):
+            if self.log is not None and says_full(self.log.read_text(encoding="utf-8", errors="replace")):
+                return True
+        return is_full(self._lock_path.parent)
 
     def end(self) -> None:
         """Stop the process and everything that it started."""

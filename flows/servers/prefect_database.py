@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from multilogger.components.errors import BadInput, first_line
+from multilogger.tasks.engine.disk_room import no_room, says_full
 from multilogger.tasks.engine.empty_databases import copy_kept, keep_copy
 from multilogger.tasks.engine.locks import FileLock
 from multilogger.tasks.engine.store import Store
@@ -34,10 +35,12 @@ def migrate_once(store: Store) -> None:
             done = subprocess.run(
                 [sys.executable, "-c", MIGRATE], capture_output=True, text=True, check=False
             )
+            if done.returncode and says_full(done.stderr):
+                raise no_room(_database())
             if done.returncode:
                 raise BadInput(
                     f"Prefect could not set up its database {_database()} ({_reason(done.stderr)}); "
-                    "free some space or mend its permissions, or move it away and run again"
+                    "mend its permissions, or move it away and run again"
                 )
             if fresh:
                 keep_copy("prefect", _database())

@@ -1,7 +1,6 @@
 """What a person sees when something goes wrong: one line on stderr, an exit code; `--debug` for the rest."""
 
 import errno
-import shutil
 import signal
 import sys
 import traceback
@@ -12,9 +11,9 @@ from typing import cast
 import typer
 
 from multilogger.components.errors import BadInput, first_line, shortened, without_secrets
+from multilogger.tasks.engine.disk_room import is_full, says_full
 from multilogger.tasks.engine.store import ROOT_VARIABLE, Store
 
-LEAST_ROOM = 100_000  # bytes: less than a page of SQLite's log
 USER_ERROR = 2
 BUG = 1
 SERVER_FAULTS = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED")
@@ -104,7 +103,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         return shortened(without_secrets(f"{REMEDIES[full.errno or 0]}{where}")), USER_ERROR
     if any(_is_of_memory(link) for link in _chain(error)):
         return NO_MEMORY, USER_ERROR
-    if "database or disk is full" in str(error) or _is_full():  # SQLite's words
+    if says_full(str(error)) or _is_full():
         return REMEDIES[errno.ENOSPC], USER_ERROR
     if any(type(link).__name__ == "PrefectHTTPStatusError" for link in _chain(error)):
         return shortened(f"the Prefect server failed: {error}; {GOES_ON}"), USER_ERROR
@@ -157,10 +156,10 @@ def _is_of_memory(error: BaseException) -> bool:
 
 
 def _is_full() -> bool:
-    """Whether the store has no room left: a server on it then fails in words of its own."""
+    """Whether the store has no room left."""
     try:
-        return shutil.disk_usage(Store.current().root).free < LEAST_ROOM
-    except (OSError, BadInput):
+        return is_full(Store.current().root)
+    except BadInput:
         return False
 
 

@@ -9,6 +9,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from multilogger.tasks.engine.disk_room import no_room, says_full
+
 FOLDER = Path(sys.prefix) / "share" / "multilogger"
 
 
@@ -20,13 +22,18 @@ def keep_copy(library: str, database: Path) -> None:
 
 
 def copy_kept(library: str, database: Path) -> bool:
-    """Put the kept database of a library in its place; False if there is none, or none that is whole."""
+    """Put the kept database of a library in its place; False if there is none, or none that is whole.
+
+    A full disk is no fault of the kept one.
+    """
     kept = _kept(library)
     try:
         if kept.is_file():
             _copy(kept, database)
             return True
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        if says_full(str(error)):
+            raise no_room(database) from error
         with contextlib.suppress(OSError):
             kept.unlink()
     return False

@@ -46,7 +46,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 class ImportLogSettings(StageSettings):
     """A log, its columns and its split. The files are in the key by `digest`, not by their place."""
 
-    not_in_key: ClassVar[frozenset[str]] = frozenset({"logs", "kind"})
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"logs", "kind", "max_bytes"})
 
     dataset: Name = Field(default="log", description="a name for the log")
     logs: str = Field(default="", description="file, folder, glob, s3:// or gs:// of Parquet or CSV")
@@ -91,6 +91,10 @@ class ImportLogSettings(StageSettings):
         default=Limits().buckets, ge=2, le=MOST_WIDE, description="features of a hashed column"
     )
 
+    max_bytes: int | None = Field(
+        default=None, ge=1, description="most bytes that a compressed file may unpack to; default by its size"
+    )
+
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Self:
         """Look at the files: a missing column is said before anything is started."""
@@ -112,8 +116,8 @@ class ImportLogSettings(StageSettings):
         if not self.logs:
             raise BadInput("import-log needs the files of a log; name them with --logs")
         if self.layout is not None:
-            return open_obd(self.logs, LAYOUTS[self.layout])
-        return find_source(self.logs).open()
+            return open_obd(self.logs, LAYOUTS[self.layout], self.max_bytes)
+        return find_source(self.logs).open(self.max_bytes)
 
     def found_digest(self) -> str:
         if self.layout is not None:

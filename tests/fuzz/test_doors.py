@@ -34,12 +34,6 @@ ROWS = 60
 PREPARE = ("download", "reduce", "train-loggers", "replay", "learn")
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_written_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Relative paths of odd inputs end here."""
-    monkeypatch.chdir(tmp_path)
-
-
 def columns() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     return {

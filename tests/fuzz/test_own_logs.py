@@ -27,12 +27,6 @@ ROWS = 60
 NAMED = {"action": "item", "reward": "click", "propensity": "pscore", "logger": "policy"}
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_written_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Relative paths of odd inputs end here."""
-    monkeypatch.chdir(tmp_path)
-
-
 def shop() -> dict[str, Any]:
     """Words, numbers, booleans, times and gaps; three actions of two loggers."""
     rng = np.random.default_rng(0)

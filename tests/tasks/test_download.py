@@ -181,3 +181,22 @@ def test_server_that_sends_too_much_is_left(tmp_path: Path) -> None:
             download.call(settings, {}, StageRun(tmp_path))
         assert settings.identity() == settings.model_copy(update={"max_bytes": 5}).identity()
     assert not list(tmp_path.glob("tmp*"))
+
+
+@pytest.mark.parametrize("line", [b"\n", b"0 1:1\n"])
+def test_files_that_unpack_to_too_much_are_refused_before_anything_is_started(
+    tmp_path: Path, wide_files: dict[str, str], line: bytes
+) -> None:
+    """A registered shape allows gigabytes where it is wide; of so few bytes no file has so many lines."""
+    folder = tmp_path / "multilabel"
+    folder.mkdir()
+    for split in ("train", "test"):
+        packed = bz2.compress(line * 1_000_000)
+        (folder / f"tmc2007_{split}.svm.bz2").write_bytes(packed)
+    with pytest.raises(ValidationError, match=r"has more than 43,038 lines, where tmc has 21,519 rows"):
+        DownloadSettings(dataset="tmc", mirror=str(tmp_path))
+    assert DownloadSettings(dataset="tmc", mirror=str(tmp_path), max_bytes=2**24).max_bytes == 2**24
+    own = tmp_path / "own.bz2"
+    own.write_bytes(bz2.compress(line * 5_000_001))
+    with pytest.raises(ValidationError, match=r"own.bz2 has more than 5,000,000 lines"):
+        own_settings(wide_files, test_path=own)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from multilogger.components.errors import BadInput
 from multilogger.components.json_text import parsed_json
 from multilogger.components.learners.training.state import State
 
@@ -34,6 +33,10 @@ class Checkpoint:
 
 class Damaged(Exception):
     """A checkpoint is not what was written."""
+
+
+class Foreign(Exception):
+    """A checkpoint is whole, but not one of this run; says whose it is."""
 
 
 def save_checkpoint(folder: Path, epoch: int, state: State, facts: dict[str, object]) -> None:
@@ -68,35 +71,35 @@ def save_checkpoint(folder: Path, epoch: int, state: State, facts: dict[str, obj
 
 
 def load_checkpoint(folder: Path, run: dict[str, object], say: Say) -> Checkpoint | None:
-    """The newest whole checkpoint in a folder, None if it holds none of this layout.
+    """The newest checkpoint in a folder that can be gone on from, None if it holds none.
 
-    Damage is said, and the one before is taken. `run` is what must agree with the facts under `run`: method,
-    seed, settings, size of the log; a checkpoint of another run is refused.
+    What is damaged, of another layout or of another run is said, and the one before is taken. `run` is what
+    must agree with the facts under `run`: method, seed, settings, size of the log.
     """
     odd = _in_the_way(folder)
     if odd is not None:
         say(f"{odd} is no folder, so it is set aside for the checkpoints of this run")
-    damaged = odd is not None
+    unused = odd is not None
     for name in (INDEX, EARLIER):
         if not (folder / name).exists():
             continue
         try:
             found = _load(folder, name)
+            _check_run(found, run)
+            return found
+        except Foreign as reason:
+            say(f"the checkpoint {folder / name} is of {reason}, so it is not used")
         except (Damaged, OSError, RecursionError) as damage:
             said = damage.strerror if isinstance(damage, OSError) else damage
             say(f"the checkpoint {folder / name} is damaged ({said}), so it is not used")
-            damaged = True
-            continue
-        if found is not None:
-            _check_run(found, run, folder)
-        return found
-    if damaged:
-        say("no whole checkpoint is left: learning starts anew")
+        unused = True
+    if unused:
+        say("no checkpoint is left to go on from: learning starts anew")
     return None
 
 
-def _load(folder: Path, name: str) -> Checkpoint | None:
-    """One checkpoint, None if it is of another layout."""
+def _load(folder: Path, name: str) -> Checkpoint:
+    """One checkpoint of this layout."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -111,7 +114,7 @@ def _load(folder: Path, name: str) -> Checkpoint | None:
     if not unsigned and written != _checksum(index):
         raise Damaged("its text was altered")
     if index.get("layout") != LAYOUT:
-        return None  # of another version, whose learners keep their state in other places
+        raise Foreign("another version of multilogger")  # whose learners keep their state in other places
     path = folder / Path(index["arrays"]).name
     try:
         arrays = path.read_bytes()
@@ -126,14 +129,11 @@ def _load(folder: Path, name: str) -> Checkpoint | None:
     return Checkpoint(index["epoch"], state, index["facts"])
 
 
-def _check_run(found: Checkpoint, run: dict[str, object], folder: Path) -> None:
+def _check_run(found: Checkpoint, run: dict[str, object]) -> None:
     theirs, ours = json.loads(json.dumps(found.facts["run"])), json.loads(json.dumps(run))
     if theirs != ours:
         differing = sorted(name for name in ours.keys() | theirs.keys() if theirs.get(name) != ours.get(name))
-        raise BadInput(
-            f"the checkpoint in {folder} is of another run, it differs in {', '.join(differing)}; "
-            "give an empty folder, or the settings that it was made with"
-        )
+        raise Foreign(f"another run, it differs in {', '.join(differing)}")
 
 
 def _checksum(content: dict[str, object]) -> str:

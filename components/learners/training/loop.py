@@ -79,7 +79,8 @@ def train(
 ) -> Progress:
     """Run a learner to its end, from its last checkpoint if there is one, and restore the best weights.
 
-    `run` names the run, so that a checkpoint of another one is refused; `say` is told of a damaged one.
+    `run` names the run, so that a checkpoint of another one is not used; `say` is told of that, and of a
+    damaged one.
     `on_epoch` is called after the checkpoint of that epoch is written; of the epochs that a checkpoint holds
     already, the last is reported.
     """

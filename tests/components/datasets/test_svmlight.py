@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import multilogger as ml
+from multilogger.components import unpacking
 from multilogger.components.datasets import svmlight
 from multilogger.components.datasets.labelled_data import TrainTest, load_split, save_split
 from multilogger.components.datasets.registry import DatasetSpec, find_dataset
@@ -52,7 +53,7 @@ def test_own_files_have_the_text_of_their_size_and_rows_that_memory_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody knows their rows: short ones would be millions of Python objects."""
-    monkeypatch.setattr(svmlight, "FREE_BYTES", 10_000)
+    monkeypatch.setattr(unpacking, "FREE_BYTES", 10_000)
     monkeypatch.setattr(svmlight, "MOST_ROWS", 50_000)
     rows = b"0 1:1\n" * 100_000
     files = {
@@ -63,7 +64,7 @@ def test_own_files_have_the_text_of_their_size_and_rows_that_memory_holds(
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(BadInput, match=r"a.svm has more than 50,000 rows, .*download.max_bytes=N"):
+    with pytest.raises(BadInput, match=r"a.svm has more than 50,000 lines, .*download.max_bytes=N"):
         read_svmlight(tmp_path / "a.svm", SPEC, None)
     for name in ("b.gz", "c.bz2"):
         with pytest.raises(
@@ -73,6 +74,31 @@ def test_own_files_have_the_text_of_their_size_and_rows_that_memory_holds(
     assert len(read_svmlight(tmp_path / "d.gz", SPEC, None).y) == 150
     splits = read_splits(tmp_path / "b.gz", tmp_path / "d.gz", SPEC, lambda: None, most_bytes=2**20)
     assert len(splits.train.y) == 100_000
+
+
+@pytest.mark.parametrize("filling", ["\n", "0\n", "0 1:1\n", "0" + " 1:1" * 50])
+def test_a_registered_file_is_counted_before_its_rows_are_read(
+    tmp_path: Path, filling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wide shape allows gigabytes: what a file of this size on disk has is less, and so are its lines."""
+    spec = DatasetSpec("wide", features=49_060, labels=22, n_train=21_519, n_test=7_077)
+    path = tmp_path / "wide.svm.gz"
+    one = gzip.compress(filling.encode() * (10_000_000 // len(filling)))
+    path.write_bytes(one * 20)
+    monkeypatch.setattr("sklearn.datasets.load_svmlight_file", lambda *_, **__: pytest.fail("rows were read"))
+    with pytest.raises(BadInput, match=r"has more than ([\d,]+ bytes|43,038 lines).*download.max_bytes=N"):
+        read_svmlight(path, spec, spec.n_train)
+
+
+def test_the_limit_can_be_set_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacking, "FREE_BYTES", 10_000)
+    path = tmp_path / "b.gz"
+    path.write_bytes(gzip.compress(b"0 1:1\n" * 100_000))
+    with pytest.raises(BadInput, match=r"b.gz has more than [\d,]+ bytes of text, .*max_bytes=N"):
+        ml.datasets.load_svmlight(path, 4, 3)
+    assert ml.datasets.load_svmlight(path, 4, 3, max_bytes=2**20).rows == 100_000
+    with pytest.raises(BadInput, match="max_bytes must be 1 or more, got 0"):
+        ml.datasets.load_svmlight(path, 4, 3, max_bytes=0)
 
 
 @pytest.mark.parametrize("packed", [bz2, gzip])

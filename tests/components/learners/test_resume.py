@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from multilogger.components.errors import BadInput
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.settings import DivergenceKind, LossShift
 from multilogger.components.log.disk import LearnerLog
@@ -145,7 +144,7 @@ def test_learning_starts_anew_where_no_checkpoint_is_whole(
     said: list[str] = []
     learn("naive", log, settings, 7, lambda record: heard.append(record.epoch), tmp_path, said.append)
     assert heard == [1, 2, 3, 4]
-    assert said[-1] == "no whole checkpoint is left: learning starts anew"
+    assert said[-1] == "no checkpoint is left to go on from: learning starts anew"
 
 
 def test_checkpoint_of_another_layout_is_not_gone_on_from(
@@ -158,15 +157,33 @@ def test_checkpoint_of_another_layout_is_not_gone_on_from(
     index = json.loads((tmp_path / "checkpoint.json").read_text())
     earlier = {name: value for name, value in index.items() if name not in ("checksum", "sha256")}
     (tmp_path / "checkpoint.json").write_text(json.dumps(earlier | {"layout": 3}))
+    (tmp_path / "checkpoint-before.json").unlink()
     heard: list[int] = []
-    learn("naive", log, settings, 7, lambda record: heard.append(record.epoch), tmp_path)
+    said: list[str] = []
+    learn("naive", log, settings, 7, lambda record: heard.append(record.epoch), tmp_path, said.append)
     assert heard == [1, 2, 3, 4]
+    assert "is of another version of multilogger, so it is not used" in said[0]
+    assert said[1:] == ["no checkpoint is left to go on from: learning starts anew"]
 
 
-def test_checkpoint_of_another_run_is_refused(log: TrainingLog, quick: EverySetting, tmp_path: Path) -> None:
-    settings = replace(quick, epochs=4)
-    learn("naive", log, settings, 0, checkpoint=tmp_path)
-    with pytest.raises(BadInput, match="is of another run, it differs in method, seed; give an empty folder"):
-        learn("balanced", log, settings, 1, checkpoint=tmp_path)
-    with pytest.raises(BadInput, match="it differs in settings"):
-        learn("naive", log, replace(settings, clip=3.0), 0, checkpoint=tmp_path)
+@pytest.mark.parametrize(
+    ("method", "seed", "clip", "differs"),
+    [("balanced", 1, None, "method, seed"), ("naive", 0, 3.0, "settings")],
+)
+def test_checkpoint_of_another_run_is_said_and_not_gone_on_from(
+    method: str,
+    seed: int,
+    clip: float | None,
+    differs: str,
+    log: TrainingLog,
+    quick: EverySetting,
+    tmp_path: Path,
+) -> None:
+    first = replace(quick, epochs=4, checkpoint_every=1)
+    learn("naive", log, first, 0, checkpoint=tmp_path)
+    settings = first if clip is None else replace(first, clip=clip)
+    alone = learn(method, log, settings, seed)
+    said: list[str] = []
+    beside = learn(method, log, settings, seed, checkpoint=tmp_path, say=said.append)
+    assert [f"another run, it differs in {differs}" in line for line in said] == [True, True, False]
+    assert repr(beside.records) == repr(alone.records)

@@ -39,6 +39,30 @@ def test_views_become_plain() -> None:
     assert without_views(rows.select(["a"])).schema == rows.select(["a"]).schema
 
 
+VIEWS = pa.array(["x", "y", None, "z"], pa.string_view())
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.ListArray.from_arrays(pa.array([0, 2, 4], pa.int32()), VIEWS),
+        pa.LargeListArray.from_arrays(pa.array([0, 2, 4]), VIEWS),
+        pa.FixedSizeListArray.from_arrays(VIEWS, 2),
+        pa.ListArray.from_arrays(
+            pa.array([0, 1, 2], pa.int32()), pa.FixedSizeListArray.from_arrays(VIEWS, 2)
+        ),
+        pa.StructArray.from_arrays([VIEWS[:2]], ["a"]),
+        pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array(["a", "b"]), VIEWS[:2]),
+    ],
+    ids=lambda column: str(column.type)[:30],
+)
+def test_views_within_other_columns_become_plain(column: pa.Array) -> None:
+    rows = pa.table({"a": column})
+    plain = without_views(rows)
+    assert plain.column("a").to_pylist() == column.to_pylist()
+    assert plain.filter(pa.array([False, True])).column("a").to_pylist() == column.to_pylist()[1:]
+
+
 def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
     """Whether the change shows in what was read or not, and also if the file is gone."""
     path = tmp_path / "log"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from multilogger.components.errors import BadInput
 from multilogger.components.log.memory import densify
 from multilogger.components.policies.feature_scaling import BLOCK_ROWS, moments, scaled
 
@@ -24,6 +25,18 @@ def test_blocks_have_the_bits_of_the_whole(shape: tuple[int, int], thin: bool) -
     np.testing.assert_array_equal(found.spread, dense.std(axis=0, dtype=np.float64))
     mean, scale = found.mean.astype(np.float32), (found.spread + 1).astype(np.float32)
     np.testing.assert_array_equal(scaled(x, mean, scale), (dense - mean) / scale)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize(("value", "mean", "scale"), [(3e38, 0.0, 0.5), (-3e38, 3e38, 2.0)])
+def test_a_feature_too_far_to_be_scaled_is_refused(
+    thin: bool, value: float, mean: float, scale: float
+) -> None:
+    x = np.zeros((BLOCK_ROWS + 3, 2), dtype=np.float32)
+    x[-1, 1] = value
+    usual, spread = np.array([0, mean], np.float32), np.array([1, scale], np.float32)
+    with pytest.raises(BadInput, match=r"^feature 1 is -?3e\+38, too far from its usual .*; mend the value"):
+        scaled(sparse.csr_array(x) if thin else x, usual, spread)
 
 
 def test_a_thin_log_is_made_dense_once() -> None:

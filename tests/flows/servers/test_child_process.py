@@ -1,8 +1,10 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +18,7 @@ from multilogger.flows.servers.child_process import (
     stop_orphans,
     until_stopped,
 )
+from multilogger.flows.terminal.errors import explain
 from multilogger.tasks.engine.locks import FileLock, is_held
 from multilogger.tasks.engine.store import Store
 from tests.waiting import wait_for
@@ -101,6 +104,27 @@ def test_the_whole_group_ends_with_the_block(tmp_path: Path, deaf: str) -> None:
     assert not list(store.locks.iterdir())
     with pytest.raises(BadInput, match=f"mlflow stopped with exit code .*{log} says why"):
         started.check_alive()
+
+
+@pytest.mark.parametrize(
+    ("said", "free"),
+    [("sqlite3.OperationalError: database or disk is full", 10**9), ("", 0)],
+    ids=["its log says so", "its log has no room either"],
+)
+def test_a_server_that_ends_on_a_full_disk_is_told_as_a_full_disk(
+    said: str, free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path).open()
+    command = [sys.executable, "-c", f"import sys; print({said!r}); sys.exit(3)"]
+    with ChildProcess(store, "ephemeral", command, tmp_path / "log") as started:
+        started.process.wait(50)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+        with pytest.raises(OSError, match="No space left on device") as full:
+            started.check_alive()
+    line, code = explain(full.value)
+    assert code == 2
+    assert line.startswith("the disk is full: free some space, or move the store with MULTILOGGER_HOME (")
+    assert str(tmp_path) in line
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

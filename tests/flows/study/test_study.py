@@ -63,16 +63,28 @@ def test_from_a_log_to_a_champion(cli: Cli, store_root: Path, tmp_path: Path) ->
     assert "has no column 'clicks'; did you mean 'click'? name one of its own with --reward" in refused.stderr
 
 
-def test_a_wrong_input_of_all_cells_is_that_of_the_command(typed: Cli, tmp_path: Path) -> None:
-    """Some options can only be held against the rows, when cells have begun; they are wrong all the same."""
-    shop_frame(300).to_parquet(tmp_path / "shop.parquet")
+@pytest.mark.parametrize(
+    ("logger", "options", "said"),
+    [
+        ("old", ["--all-actions", "jam,pie"], "'tea'"),
+        ("o\x01ld", [], "the name of a logger is 1 to 1000 printable characters"),
+    ],
+)
+def test_a_wrong_input_of_all_cells_is_that_of_the_command(
+    logger: str, options: list[str], said: str, typed: Cli, store_root: Path, tmp_path: Path
+) -> None:
+    """What can only be held against the rows is refused by the command, in one line, before any cell."""
+    frame = shop_frame(300)
+    frame.assign(policy=frame["policy"].replace("old", logger)).to_parquet(tmp_path / "shop.parquet")
     (tmp_path / "columns.toml").write_text(MAPPING)
     words = ["study", "--logs", str(tmp_path / "shop.parquet"), "--columns", str(tmp_path / "columns.toml")]
     words += ["--method", "weighted", "--seeds", "1", "--out", str(tmp_path / "study")]
-    refused = typed(*words, "--all-actions", "jam,pie")
+    refused = typed(*words, *options)
     assert refused.returncode == 2, refused.stderr
-    assert refused.stderr.splitlines()[-1].startswith("multilogger: ")
-    assert "'tea'" in refused.stderr.splitlines()[-1]
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith("multilogger: ")
+    assert said in line
+    assert not list((Store(store_root).artifacts).glob("learn/*"))
     assert not (tmp_path / "study" / "study.html").exists()
 
 

@@ -56,6 +56,21 @@ def test_a_damaged_one_is_dropped(made: Path, tmp_path: Path, damage: bytes) -> 
     assert not (tmp_path / "new.db").exists()
 
 
+def test_a_full_disk_is_no_damage(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_copy("mlflow", made)
+    (kept,) = empty_databases.FOLDER.iterdir()
+
+    def full(_source: Path, target: Path) -> None:
+        with closing(sqlite3.connect(target)) as database:
+            database.execute("pragma max_page_count = 1")
+            database.execute("create table runs (name)")
+
+    monkeypatch.setattr(empty_databases, "_copy", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        copy_kept("mlflow", tmp_path / "new.db")
+    assert kept.exists()
+
+
 def test_nothing_is_kept_where_nothing_can_be_written(made: Path, tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file where the folder would be")
     keep_copy("mlflow", made)
