@@ -42,6 +42,8 @@ SHOWS: dict[str, dict[str, Any]] = {
     "least_effective_rows": LOOSE,
     "constraint_tolerance": {"constraint_tolerance": 0.0},
     "input_dropout": {"ensemble": True},
+    "start": {"ensemble": True},
+    "most_epochs": {"epochs": 0, "most_epochs": 2},
 }
 OTHERS: dict[str, Any] = {
     "clip": 1.5,
@@ -110,6 +112,8 @@ def test_what_is_learned_depends_on_every_setting_that_is_read(
 ) -> None:
     """Where it should; what stands outside the key changes no bit."""
     settings = replace(usual, **SHOWS.get(name, {}))
+    if (method, name) == ("dr", "most_epochs"):  # its own epochs are those of its policy
+        settings = replace(settings, epochs=usual.epochs, model_epochs=0)
     other = replace(settings, **{name: another(name, getattr(settings, name))})
     # A log of more than memory_rows rows is read from disk; there dr takes its rows in batches.
     on_disk = name == "memory_rows" or (method, name) == ("dr", "batch_size")

@@ -205,8 +205,9 @@ def test_checkpoint_in_memory_is_not_one_on_disk(
     log: TrainingLog, streamed: StreamedLog, small: EverySetting, tmp_path: Path
 ) -> None:
     learn("naive", log, small, 0, checkpoint=tmp_path)
-    with pytest.raises(BadInput, match="is of another run, it differs in streamed; give an empty folder"):
-        learn("naive", streamed, small, 0, checkpoint=tmp_path)
+    said: list[str] = []
+    learn("naive", streamed, small, 0, checkpoint=tmp_path, say=said.append)
+    assert "is of another run, it differs in streamed, so it is not used" in said[0]
 
 
 def test_loggers_may_be_unknown(log: TrainingLog, log_folder: Path, small: EverySetting) -> None:

@@ -85,9 +85,9 @@ def test_only_how_to_work_is_left_out_of_the_key(method: str) -> None:
     settings = default(method)
     left_out = plain_settings(settings).keys() - keyed_settings(settings).keys()
     about = settings_about(METHODS[method].settings)
-    later = {name for name in ("start", "fit_all") if name in about and about[name].later}
+    later = {name for name in ("start", "fit_all", "most_epochs") if name in about and about[name].later}
     assert left_out == {"checkpoint_every"} | ({"loss"} if method == "full-information" else set()) | later
-    other = changed(settings, {"start": Start.RATES, "fit_all": True})
+    other = changed(settings, {"start": Start.RATES, "fit_all": True, "most_epochs": 7})
     assert later <= keyed_settings(other).keys()
 
 
