@@ -19,7 +19,9 @@ from multilogger.components.learners.training.checkpoint import Say
 from multilogger.components.learners.training.loop import OnEpoch, train
 from multilogger.components.learners.training.record import EpochRecord
 from multilogger.components.learners.training.settings import Settings, plain_settings
+from multilogger.components.log.checks import check_varied
 from multilogger.components.log.disk import LearnerLog, StreamedLog
+from multilogger.components.log.memory import TrainingLog
 from multilogger.components.policies.policy import LearnedPolicy
 
 
@@ -106,6 +108,8 @@ def learn(
         wanted, given = registered.settings.__name__, type(settings).__name__
         raise BadInput(f"{method} takes {wanted}, got {given}; make one of the method's own settings")
     registered.check_space(log.space.name)
+    if isinstance(log, TrainingLog) and not registered.saw_labels and len(log.delta):
+        check_varied(log.delta)
     learner = registered.build(log, settings, seed)
     run = _run_facts(method, log, settings, seed)
     on_epoch, say = on_epoch or _say_nothing, say or _say_nothing

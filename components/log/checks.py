@@ -59,6 +59,11 @@ def check_loggers(names: Sequence[str], logger: NDArray[np.int64], delta: Vector
             raise BadInput(f"logger {name} has no rows; drop it, or evaluate on other rows")
         if counts[j] == 1:
             raise BadInput(f"logger {name} has a single row, from which no error can be told; drop it")
+    check_varied(delta)
+
+
+def check_varied(delta: Vector) -> None:
+    """The losses of a log vary."""
     if delta.min() == delta.max():
         raise BadInput(
             f"the losses of all rows are {delta[0]:g}; losses that never vary tell no action from another: "
