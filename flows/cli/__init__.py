@@ -15,7 +15,7 @@ from multilogger.flows.cli.pipeline import learn, prepare, stage
 from multilogger.flows.cli.reproduction import reproduce, serve
 from multilogger.flows.cli.study import study
 from multilogger.flows.environment import hide_logins
-from multilogger.flows.terminal.errors import one_line_usage
+from multilogger.flows.terminal.errors import one_line_usage, warn_in_lines
 
 COMMANDS = (
     datasets, stages, prepare, learn, study, reproduce, stage, compare, check, evaluate, ui, serve, up,
@@ -46,6 +46,7 @@ def main_options(
         typer.echo(f"multilogger {version('multilogger')}")
         raise typer.Exit
     hide_logins()
+    warn_in_lines()
 
 
 for command in COMMANDS:

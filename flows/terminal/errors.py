@@ -4,9 +4,10 @@ import errno
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import typer
 
@@ -26,6 +27,8 @@ ENDINGS = {INTERRUPTED: f"interrupted; {GOES_ON}", TERMINATED: TERMINATED_LINE}
 
 # Newer versions of Typer have a copy of click inside, without a public name for this class.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__bases__[0])
+
+OURS = "multilogger."  # how the modules of our own warnings begin
 
 NO_MEMORY = "the memory does not suffice: give smaller numbers or fewer rows, or take a machine with more"
 NO_MEMORY_WORDS = ("DefaultCPUAllocator", "Storage size calculation overflowed", "array is too big")
@@ -166,3 +169,16 @@ def _is_full() -> bool:
 def _stop(line: str, code: int) -> None:
     sys.stderr.write(f"multilogger: {line}\n")
     raise typer.Exit(code)
+
+
+def warn_in_lines() -> None:
+    """Say our own warnings as all else is said; those of libraries stay as they are."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if category.__module__.startswith(OURS):
+            sys.stderr.write(f"Warning: {shortened(without_secrets(str(message)))}\n")
+        else:
+            usual(message, category, *place, **more)
+
+    warnings.showwarning = show

@@ -3,10 +3,12 @@
 import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
 
-from multilogger.flows.terminal.errors import INTERRUPTED, TERMINATED
+from multilogger.components.features.columns import UnseenValues
+from multilogger.flows.terminal.errors import INTERRUPTED, TERMINATED, warn_in_lines
 
 ENDED = """
 import os, signal, threading
@@ -95,3 +97,16 @@ os._exit(ended)
 
 def test_a_worker_that_is_told_twice_to_end_unwinds_once() -> None:
     assert ended(AS_WORKER).returncode == TERMINATED
+
+
+def test_our_warnings_are_lines_and_those_of_libraries_stay(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: heard.append(str(message)))
+    warn_in_lines()
+    warnings.showwarning(UnseenValues("rows: a value of\nno training row"), UnseenValues, "policy.py", 3)
+    warnings.showwarning(UserWarning("of a library"), UserWarning, "library.py", 5)
+    assert heard == ["of a library"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("Warning: rows: a value of")
