@@ -5,6 +5,7 @@ marked and its temporary files removed.
 """
 
 import ctypes
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ ATTEMPTS = 2
 POLL_SECONDS = 0.1
 
 _working: dict[int, str] = {}  # by thread of this process: who asked for the work
+_others: list[Any] = []  # what says the other exceptions that are lost
 
 
 class Stopped(BaseException):
@@ -25,12 +27,21 @@ class Stopped(BaseException):
 @contextmanager
 def stoppable(asker: str) -> Iterator[None]:
     """In a worker: let `stop` end this block."""
+    if sys.unraisablehook is not _say_what_is_lost:
+        _others.append(sys.unraisablehook)
+        sys.unraisablehook = _say_what_is_lost
     thread = threading.get_ident()
     _working[thread] = asker
     try:
         yield
     finally:
         _working.pop(thread, None)
+
+
+def _say_what_is_lost(lost: "sys.UnraisableHookArgs") -> None:
+    """A `Stopped` that came while Python was cleaning up is raised again, so nobody needs to hear of it."""
+    if lost.exc_type is not Stopped:
+        _others[-1](lost)
 
 
 def stop(asker: str) -> int:
