@@ -215,3 +215,14 @@ def test_the_price_of_robustness_has_a_margin() -> None:
     (found,) = additive_claims(made)
     assert (found.name, found.verdict) == ("price", ClaimVerdict.FAILS)
     assert found.tests[0].bound == pytest.approx(0.1, abs=0.01)
+
+
+def test_a_claim_of_two_methods_says_which_was_not_run() -> None:
+    made = table2(naive_reg=3.4, weighted_reg=3.3)
+    half = Reproduction(table2=tuple(c for c in made.table2 if c.method != "naive-reg"))
+    for name in ("constraint", "wcrm", "better-logger"):
+        assert claim(half, name).how.endswith(
+            "; Naive-Reg was not run, so what the sentence says of it is not tested"
+        )
+        assert "not run" not in claim(made, name).how
+    assert "not run" not in claim(half, "crf").how
